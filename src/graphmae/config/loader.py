@@ -1,0 +1,147 @@
+"""Strict reading of recipes: every problem at once, each with what is allowed.
+
+Precedence, stated once: defaults < `extends` < the recipe < `--set`.
+"""
+
+from __future__ import annotations
+
+import tomllib
+import typing
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from ..registry import find_registry
+from ..runtime.errors import ConfigError, unknown
+from ..runtime.values import mismatch, parse_value
+from .library import find
+from .schema import About, Evaluation, Part, Published, Recipe, Train
+
+PLAIN = {"about": About, "train": Train, "evaluation": Evaluation, "published": Published}
+PARTS = ("data", "mask", "encoder", "decoder", "loss")
+MODEL_KEYS = ("remask", "drop_edge")  # written under [mask], arguments of the model
+DEFAULT_NAMES = {"mask": "random", "loss": "scaled-cosine"}
+
+
+def load(source: str | Path | Mapping[str, Any], overrides: Iterable[str] = ()) -> Recipe:
+    """A recipe id ('node/cora'), a TOML file or a dictionary → a checked `Recipe`."""
+    if isinstance(source, Mapping):
+        name, raw = "recipe", dict(source)
+    else:
+        path, name = find(source)
+        raw = _read(path)
+    return parse(apply_overrides(_extended(raw), overrides), name)
+
+
+def parse(raw: Mapping[str, Any], name: str) -> Recipe:
+    """Check a nested dictionary in the layout of the TOML file; raises `ConfigError` with all problems."""
+    problems: list[str] = []
+    for section in raw:
+        if section not in PLAIN and section not in PARTS:
+            problems.append(unknown("section", section, [*PLAIN, *PARTS]))
+        elif not isinstance(raw[section], Mapping):
+            problems.append(f"[{section}] must be a table, not {raw[section]!r}")
+    good = {key: dict(value) for key, value in raw.items() if isinstance(value, Mapping)}
+
+    values: dict[str, Any] = {}
+    for section, cls in PLAIN.items():
+        if section in good or section != "published":
+            values[section] = _plain(section, cls, good.get(section, {}), problems)
+    mask = good.get("mask", {})
+    hints = typing.get_type_hints(Recipe)
+    for key in MODEL_KEYS:
+        if key in mask:
+            values[key] = mask.pop(key)
+            if wrong := mismatch(values[key], hints[key]):
+                problems.append(f"mask.{key} {wrong}")
+            elif key == "drop_edge" and not 0 <= values[key] < 1:
+                problems.append(f"mask.drop_edge must lie in [0, 1), not {values[key]}")
+    if "mask" in good:
+        good["mask"] = mask
+    for section in PARTS:
+        values[section] = _part(section, good.get(section, {}), problems)
+    if problems:
+        raise ConfigError(problems, name)
+    return Recipe(id=name, **values)
+
+
+def apply_overrides(raw: Mapping[str, Any], assignments: Iterable[str]) -> dict[str, Any]:
+    """`section.key=value`, several, onto a recipe's dictionary."""
+    changes: dict[str, dict[str, Any]] = {}
+    problems = []
+    for assignment in assignments:
+        key, equals, text = assignment.partition("=")
+        section, dot, option = key.strip().partition(".")
+        if not (equals and dot and section and option):
+            problems.append(f"override {assignment!r} is not of the form section.key=value")
+        else:
+            changes.setdefault(section, {})[option] = parse_value(text.strip())
+    if problems:
+        raise ConfigError(problems)
+    return _merge(raw, changes)
+
+
+def _extended(raw: dict[str, Any]) -> dict[str, Any]:
+    base = raw.pop("extends", None)
+    if base is None:
+        return raw
+    if not isinstance(base, str):
+        raise ConfigError(f"extends must be a recipe id or a file, not {base!r}")
+    path, name = find(base)
+    parent = _read(path)
+    if "extends" in parent:
+        raise ConfigError(f"{name} itself extends another recipe; only one level is allowed")
+    return _merge(parent, raw)
+
+
+def _merge(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Changes win. Where they name another part, options the new part does not know are left behind."""
+    out = {k: dict(v) if isinstance(v, Mapping) else v for k, v in base.items()}
+    for section, change in changes.items():
+        old = out.get(section)
+        if not isinstance(old, dict) or not isinstance(change, Mapping):
+            out[section] = change
+            continue
+        if section in PARTS and change.get("name", old.get("name")) != old.get("name"):
+            registry = find_registry(section)
+            if change["name"] in registry.names():
+                known = {*registry.options(change["name"]), *MODEL_KEYS}
+                old = {key: value for key, value in old.items() if key in known}
+        out[section] = {**old, **change}
+    return out
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"not valid TOML: {error}", str(path)) from None
+    except OSError as error:
+        raise ConfigError(f"cannot be read: {error.strerror}", str(path)) from None
+
+
+def _plain(section: str, cls: type, raw: dict[str, Any], problems: list[str]) -> Any:
+    hints = typing.get_type_hints(cls)
+    before = len(problems)
+    for key, value in raw.items():
+        if key not in hints:
+            problems.append(unknown("key", f"{section}.{key}", [f"{section}.{h}" for h in hints]))
+        elif wrong := mismatch(value, hints[key]):
+            problems.append(f"{section}.{key} {wrong}")
+    required = [f.name for f in fields(cls) if f.name == "mean"]
+    problems += [f"[{section}] needs the key {key!r}" for key in required if key not in raw]
+    if len(problems) > before:
+        return None
+    made = cls(**{k: tuple(v) if isinstance(v, list) else v for k, v in raw.items()})
+    problems += made.problems() if hasattr(made, "problems") else []
+    return made
+
+
+def _part(section: str, raw: dict[str, Any], problems: list[str]) -> Part:
+    name = raw.pop("name", DEFAULT_NAMES.get(section))
+    if not isinstance(name, str):
+        problems.append(f"[{section}] needs a name. Allowed: {', '.join(find_registry(section).names())}")
+        return Part("")
+    problems += find_registry(section).problems(name, raw)
+    return Part(name, raw)

@@ -1,0 +1,127 @@
+"""The shape of a recipe, as frozen dataclasses. Defaults live here and in the parts' constructors, nowhere else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+BASELINES = ("raw", "untrained", "supervised")
+RULES = ("last", "best-validation")
+
+
+@dataclass(frozen=True)
+class Part:
+    """A registered part and its options: `name` plus whatever its constructor takes."""
+
+    name: str
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class About:
+    """For people."""
+
+    title: str = ""
+    task: Literal["node"] = "node"
+    notes: str = ""
+
+
+@dataclass(frozen=True)
+class Train:
+    """How the encoder is pre-trained."""
+
+    epochs: int = 500
+    lr: float = 1e-3
+    weight_decay: float = 0.0
+    schedule: Literal["cosine", "constant"] = "cosine"
+    clip_norm: float | None = None
+    batch_size: int = 1  # graphs a step, where the data is several graphs
+
+    def problems(self) -> list[str]:
+        return [
+            *_below(self.epochs, 1, "train.epochs"),
+            *_below(self.batch_size, 1, "train.batch_size"),
+            *_below(self.weight_decay, 0, "train.weight_decay"),
+            *([] if self.lr > 0 else [f"train.lr must be above 0, not {self.lr}"]),
+            *(["train.clip_norm must be above 0"] if self.clip_norm is not None and self.clip_norm <= 0 else []),
+        ]
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """How the frozen embeddings are judged: a linear probe, beside the rows that keep us honest."""
+
+    lr: float = 0.01
+    weight_decay: float = 1e-4
+    epochs: int = 300
+    rule: Literal["last", "best-validation"] = "last"
+    baselines: tuple[Literal["raw", "untrained", "supervised"], ...] = BASELINES
+    supervised_lr: float = 0.005
+    supervised_weight_decay: float = 5e-4
+    supervised_epochs: int = 200
+    every: int = 0  # probe every so many epochs of pre-training; 0: at the end only
+
+    def problems(self) -> list[str]:
+        return [
+            *_below(self.epochs, 1, "evaluation.epochs"),
+            *_below(self.supervised_epochs, 1, "evaluation.supervised_epochs"),
+            *_below(self.every, 0, "evaluation.every"),
+            *_below(self.weight_decay, 0, "evaluation.weight_decay"),
+            *_below(self.supervised_weight_decay, 0, "evaluation.supervised_weight_decay"),
+            *([] if self.lr > 0 else [f"evaluation.lr must be above 0, not {self.lr}"]),
+            *([] if self.supervised_lr > 0 else [f"evaluation.supervised_lr must be above 0, not {self.supervised_lr}"]),
+        ]
+
+
+@dataclass(frozen=True)
+class Published:
+    """The number the paper prints for this experiment."""
+
+    mean: float
+    std: float = 0.0
+    metric: Literal["accuracy", "micro-f1"] = "accuracy"
+    seeds: int = 20
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """One complete experiment. Make one with `graphmae.recipe("node/cora")`."""
+
+    id: str
+    data: Part
+    mask: Part
+    encoder: Part
+    decoder: Part
+    loss: Part
+    about: About = About()
+    train: Train = Train()
+    evaluation: Evaluation = Evaluation()
+    published: Published | None = None
+    remask: Literal["zero", "learnable", "none"] = "zero"
+    drop_edge: float = 0.0
+
+    def override(self, *assignments: str) -> Recipe:
+        """A changed copy, checked like a file: `recipe.override("mask.rate=0.75", "encoder.name=gcn")`."""
+        from .loader import apply_overrides, parse
+
+        return parse(apply_overrides(self.to_dict(), assignments), self.id)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The recipe as nested plain values, in the layout of the TOML file."""
+        from dataclasses import asdict
+
+        out: dict[str, Any] = {"about": asdict(self.about)}
+        for section in ("data", "mask", "encoder", "decoder", "loss"):
+            part: Part = getattr(self, section)
+            out[section] = {"name": part.name, **part.options}
+        out["mask"] |= {"remask": self.remask, "drop_edge": self.drop_edge}
+        out["train"] = asdict(self.train)
+        out["evaluation"] = {**asdict(self.evaluation), "baselines": list(self.evaluation.baselines)}
+        if self.published is not None:
+            out["published"] = asdict(self.published)
+        return out
+
+
+def _below(value: float, least: float, key: str) -> list[str]:
+    return [f"{key} must be at least {least}, not {value}"] if value < least else []

@@ -1,0 +1,78 @@
+"""A data set for node tasks: graphs, which of them the encoder may see, and where the labels for the probe are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from ..registry import Registry
+from ..runtime.errors import DataError
+
+REGISTRY: Registry["NodeDataset"] = Registry("data", supplied=["root"])
+Split = Literal["train", "val", "test"]
+
+
+@dataclass(frozen=True)
+class NodeDataset:
+    """Graphs and splits; transductive and inductive alike.
+
+    Attributes:
+        graphs: every graph once, as PyG `Data` with `x` [N, d], `edge_index` [2, E] and `y` ([N] or [N, classes]).
+        pretrain: positions of the graphs pre-training may see.
+        splits: for each split, (position of a graph, [N] bool mask of its nodes).
+    """
+
+    name: str
+    graphs: tuple[Data, ...]
+    pretrain: tuple[int, ...]
+    splits: dict[str, tuple[tuple[int, Tensor], ...]]
+
+    @classmethod
+    def transductive(cls, name: str, data: Data) -> NodeDataset:
+        """One graph, seen whole; its `train_mask`, `val_mask`, `test_mask` say which labels go where."""
+        splits = {s: ((0, data[f"{s}_mask"]),) for s in ("train", "val", "test") if f"{s}_mask" in data}
+        return cls(name, (data,), (0,), splits)
+
+    @property
+    def in_channels(self) -> int:
+        return int(self.graphs[0].x.size(1))
+
+    @property
+    def has_labels(self) -> bool:
+        return set(self.splits) == {"train", "val", "test"} and all("y" in g for g in self.graphs)
+
+    @property
+    def multilabel(self) -> bool:
+        return self.graphs[0].y.dim() == 2
+
+    @property
+    def metric(self) -> str:
+        return "micro-f1" if self.multilabel else "accuracy"
+
+    @property
+    def num_classes(self) -> int:
+        if self.multilabel:
+            return int(self.graphs[0].y.size(1))
+        return 1 + max(int(graph.y.max()) for graph in self.graphs)
+
+    def pretrain_graphs(self) -> list[Data]:
+        return [self.graphs[i] for i in self.pretrain]
+
+    def gather(self, per_graph: list[Tensor], split: Split) -> tuple[Tensor, Tensor]:
+        """Rows of `per_graph` (one tensor a graph, one row a node) and labels that belong to a split."""
+        if split not in self.splits or not self.has_labels:
+            raise DataError(f"{self.name} has no labelled {split} split, so it cannot be evaluated")
+        rows = [per_graph[i][mask.to(per_graph[i].device)] for i, mask in self.splits[split]]
+        labels = [self.graphs[i].y[mask] for i, mask in self.splits[split]]
+        return torch.cat(rows), torch.cat(labels).to(rows[0].device)
+
+    def summary(self) -> Iterator[tuple[str, int]]:
+        yield "graphs", len(self.graphs)
+        yield "nodes", sum(int(g.num_nodes) for g in self.graphs)
+        yield "edges", sum(int(g.edge_index.size(1)) for g in self.graphs)
+        yield "features", self.in_channels

@@ -1,0 +1,75 @@
+"""A user's own graph from one file: .npz with named arrays, or a saved PyG `Data` (.pt)."""
+
+from __future__ import annotations
+
+import pickle
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch_geometric.data import Data
+
+from ..runtime.errors import DataError, unknown
+from .base import REGISTRY, NodeDataset
+from .checks import check_graph
+from .treatment import Features, prepare
+
+KEYS = ("x", "edge_index", "y", "train_mask", "val_mask", "test_mask")
+
+
+def read_graph(path: str | Path) -> Data:
+    """A checked graph from `graph.npz` (arrays `x`, `edge_index`, optionally `y` and three masks) or `graph.pt`."""
+    path = Path(path)
+    if not path.is_file():
+        raise DataError(f"no file {path}")
+    if path.suffix == ".npz":
+        return check_graph(_from_npz(path), str(path))
+    if path.suffix == ".pt":
+        return check_graph(_from_pt(path), str(path))
+    raise DataError(f"{path}: unknown kind of graph file. Allowed: .npz (arrays {', '.join(KEYS)}), .pt (a PyG Data)")
+
+
+def open_dataset(source: str | Path, root: str | Path | None = None, **options: Any) -> NodeDataset:
+    """The name of a registered set or the path of a graph file → a data set ready for training."""
+    if str(source) in REGISTRY.names():
+        return REGISTRY.build(str(source), root=root, **options)
+    if not Path(source).exists() and not Path(source).suffix:
+        raise DataError(unknown("data set", str(source), REGISTRY.names()) + "; or the path of a .npz or .pt file")
+    return from_data(read_graph(source), Path(source).stem, **options)
+
+
+def from_data(data: Data, name: str = "graph", features: Features = "raw", self_loops: bool = True) -> NodeDataset:
+    """A PyG `Data` → a data set ready for training: checked, with one self-loop a node."""
+    data = check_graph(data.clone(), name)
+    return prepare(NodeDataset.transductive(name, data), features, self_loops)
+
+
+def _from_npz(path: Path) -> Data:
+    try:
+        with np.load(path, allow_pickle=False) as bundle:
+            arrays = {key: bundle[key] for key in bundle.files}
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise DataError(f"{path} is truncated or not an .npz file ({error})") from None
+    problems = [unknown("array", key, KEYS) for key in arrays if key not in KEYS]
+    problems += [f"the array {key!r} is missing" for key in ("x", "edge_index") if key not in arrays]
+    if problems:
+        raise DataError(f"{path}: " + "; ".join(problems))
+    try:
+        tensors = {key: torch.from_numpy(np.ascontiguousarray(value)) for key, value in arrays.items()}
+    except TypeError as error:
+        raise DataError(f"{path}: {error}") from None
+    if tensors["x"].dtype != torch.float32 and not tensors["x"].is_complex():
+        tensors["x"] = tensors["x"].float()
+    return Data(**tensors)
+
+
+def _from_pt(path: Path) -> Data:
+    try:
+        data = torch.load(path, map_location="cpu", weights_only=True)
+    except (OSError, RuntimeError, EOFError, pickle.UnpicklingError) as error:
+        raise DataError(f"{path} is truncated or holds more than a PyG Data ({str(error).splitlines()[0]})") from None
+    if not isinstance(data, Data):
+        raise DataError(f"{path} holds a {type(data).__name__}, not a PyG Data")
+    return data

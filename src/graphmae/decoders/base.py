@@ -1,0 +1,28 @@
+"""The contract of a decoder."""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+
+from ..registry import Registry
+
+
+class Decoder(nn.Module):
+    """Codes and edges in, reconstructed features of the asked-for nodes out.
+
+    Attributes:
+        in_channels, out_channels: width of the code and of the node features.
+        wants_remask: whether the codes of masked nodes are erased first. False for decoders that see one node at a
+            time: with its code erased they would have nothing to decode from.
+    """
+
+    in_channels: int
+    out_channels: int
+    wants_remask: bool = True
+
+    def forward(self, h: Tensor, edge_index: Tensor, rows: Tensor) -> Tensor:
+        """`h` [N, in_channels], `edge_index` [2, E], `rows` [M] → [M, out_channels]."""
+        raise TypeError(f"{type(self).__name__} must define forward(h, edge_index, rows)")
+
+
+REGISTRY: Registry[Decoder] = Registry("decoder", supplied=["in_channels", "out_channels"])

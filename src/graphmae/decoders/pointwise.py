@@ -1,0 +1,53 @@
+"""Decoders that see one node at a time; they read its code, so nothing is re-masked."""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+
+from .. import kernels
+from ..layers import MLP as Perceptron
+from ..runtime.errors import ConfigError
+from .base import REGISTRY, Decoder
+
+
+class _PointwiseDecoder(Decoder):
+    wants_remask = False
+
+    def __init__(self, in_channels: int, out_channels: int, dropout: float) -> None:
+        super().__init__()
+        if not 0 <= dropout < 1:
+            raise ConfigError(f"dropout must lie in [0, 1), not {dropout}")
+        self.in_channels, self.out_channels, self.dropout = in_channels, out_channels, dropout
+        self.map: nn.Module = nn.Identity()
+
+    def forward(self, h: Tensor, edge_index: Tensor, rows: Tensor) -> Tensor:
+        return self.map(kernels.dropout(h[rows], self.dropout, self.training))
+
+
+@REGISTRY.register("mlp")
+class MLP(_PointwiseDecoder):
+    """A multi-layer perceptron on each node's code."""
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        hidden_channels: int | None = None,
+        num_layers: int = 2,
+        norm: str = "none",
+        activation: str = "prelu",
+        dropout: float = 0.2,
+    ) -> None:
+        if num_layers < 1:
+            raise ConfigError(f"decoder.num_layers must be at least 1, not {num_layers}")
+        super().__init__(in_channels, out_channels, dropout)
+        self.map = Perceptron(in_channels, hidden_channels or in_channels, out_channels, num_layers, norm, activation)
+
+
+@REGISTRY.register("linear")
+class Linear(_PointwiseDecoder):
+    """One linear map on each node's code."""
+
+    def __init__(self, in_channels: int, out_channels: int, dropout: float = 0.0) -> None:
+        super().__init__(in_channels, out_channels, dropout)
+        self.map = nn.Linear(in_channels, out_channels)

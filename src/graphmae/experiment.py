@@ -1,0 +1,174 @@
+"""One recipe × seeds → a `Result`, with everything it took in one folder.
+
+    out/recipe.json          the resolved recipe
+    out/result.json          all scores
+    out/seed-0/              a checkpoint: config.json, model.safetensors, README.md
+    out/seed-0/metrics.jsonl one line an epoch
+    out/seed-0/scores.json   this seed's rows; a seed that has it is finished
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from . import data as data_room
+from . import encoders, evaluation, model, pretrained
+from .config import Recipe
+from .data import NodeDataset
+from .results import Result, read_json, write_json
+from .runtime.device import resolve_device
+from .runtime.environment import hardware, peak_bytes, versions
+from .runtime.errors import InputError
+from .runtime.seed import deterministic, seed_everything
+from .training import TrainingState, pretrain_model, quiet
+from .training.progress import Display
+
+logger = logging.getLogger("graphmae")
+
+
+def run(
+    recipe: Recipe,
+    seeds: Iterable[int],
+    out: str | Path,
+    *,
+    root: str | Path | None = None,
+    device: str | torch.device = "auto",
+    resume: bool = False,
+    display: Display = quiet,
+) -> Result:
+    """Pre-train and evaluate once a seed. Nothing is written before recipe and data are known to be sound."""
+    seeds, out, place = list(seeds), Path(out), resolve_device(device)
+    if not seeds or len(set(seeds)) != len(seeds):
+        raise InputError(f"seeds must be given, each once; got {seeds}")
+    model.check(recipe)
+    dataset = load_data(recipe, root)
+    if not dataset.has_labels:
+        raise InputError(f"{dataset.name} has no labels or splits to evaluate on; use 'graphmae pretrain' instead")
+    model.build(recipe, dataset.in_channels)
+    claim_folder(out, recipe, resume)
+    if place.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(place)
+
+    runs = []
+    for seed in seeds:
+        folder = out / f"seed-{seed}"
+        finished = folder / "scores.json"
+        if not (resume and finished.is_file()):
+            write_json(finished, _run_seed(recipe, dataset, seed, folder, place, resume, display))
+        runs.append(read_json(finished))
+        _announce(runs[-1], recipe, dataset)
+    result = Result(
+        recipe=recipe.id,
+        metric=dataset.metric,
+        rule=recipe.evaluation.rule,
+        runs=runs,
+        published=recipe.to_dict().get("published"),
+        config=recipe.to_dict(),
+        data={"name": dataset.name, **dict(dataset.summary())},
+        seconds=sum(run["seconds"] for run in runs),
+        peak_bytes=peak_bytes(str(place)),
+        hardware=hardware(str(place)),
+        versions=versions(),
+    )
+    result.save(out / "result.json")
+    return result
+
+
+def load_data(recipe: Recipe, root: str | Path | None) -> NodeDataset:
+    return data_room.load(recipe.data.name, root, **recipe.data.options)
+
+
+def claim_folder(out: Path, recipe: Recipe, resume: bool) -> None:
+    """Make the run's folder, or refuse one that holds another run."""
+    stored = out / "recipe.json"
+    if stored.is_file():
+        if not resume:
+            raise InputError(f"{out} already holds a run; pass --resume to go on with it or choose another --out")
+        if read_json(stored) != recipe.to_dict():
+            raise InputError(f"{out} holds a run with other settings; resume needs the very same recipe and --set values")
+    elif out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise InputError(f"{out} exists and is not a run; choose another --out")
+    write_json(stored, recipe.to_dict())
+
+
+def _run_seed(
+    recipe: Recipe,
+    dataset: NodeDataset,
+    seed: int,
+    folder: Path,
+    device: torch.device,
+    resume: bool,
+    display: Display,
+) -> dict[str, Any]:
+    began = time.monotonic()
+    with deterministic(device):
+        seed_everything(seed)
+        network = model.build(recipe, dataset.in_channels)
+        network.inputs = dict(recipe.data.options)
+        loss = train(recipe, network, dataset, folder, device, resume, display, seed)
+        pretrained_in = time.monotonic() - began
+
+        def make_encoder() -> torch.nn.Module:
+            return encoders.build(recipe.encoder.name, in_channels=dataset.in_channels, **recipe.encoder.options)
+
+        rows = evaluation.judge(network.encoder, make_encoder, dataset, recipe.evaluation, seed, device)
+    pretrained.save(network, folder)
+    TrainingState(folder / "state.safetensors").delete()
+    return {
+        "seed": seed,
+        "seconds": time.monotonic() - began,
+        "pretrain_seconds": pretrained_in,
+        "loss": loss,
+        "rows": rows,
+    }
+
+
+def train(
+    recipe: Recipe,
+    network: model.GraphMAE,
+    dataset: NodeDataset,
+    folder: Path,
+    device: torch.device,
+    resume: bool,
+    display: Display,
+    seed: int,
+) -> float:
+    """Pre-train `network` in place, resumably, with a probe every `evaluation.every` epochs where asked."""
+    graphs = dataset.pretrain_graphs()
+    if (check := getattr(network.loss, "check", None)) is not None:
+        for graph in graphs:
+            check(graph.x)
+    if left_out := sum(getattr(network.loss, "left_out", lambda x: 0)(graph.x) for graph in graphs):
+        logger.info("%s: %d nodes have only zeros as features; they are left out of the loss", dataset.name, left_out)
+    quick = replace(recipe.evaluation, baselines=())
+
+    def probe(epoch: int) -> dict[str, Any] | None:
+        if not quick.every or epoch % quick.every:
+            return None
+        return {"probe": evaluation.judge(network.encoder, lambda: network.encoder, dataset, quick, seed, device)["pretrained"]}
+
+    return pretrain_model(
+        network,
+        graphs,
+        recipe.train,
+        device,
+        label=f"{recipe.id}, seed {seed}",
+        display=display,
+        metrics=folder / "metrics.jsonl",
+        state=TrainingState(folder / "state.safetensors"),
+        resume=resume,
+        after_epoch=probe,
+    )
+
+
+def _announce(run: dict[str, Any], recipe: Recipe, dataset: NodeDataset) -> None:
+    rule = recipe.evaluation.rule
+    scores = ", ".join(f"{row} {values[rule]:.1f}" for row, values in run["rows"].items())
+    logger.info("%s, seed %d: %s %s (%.0f s)", recipe.id, run["seed"], dataset.metric, scores, run["seconds"])

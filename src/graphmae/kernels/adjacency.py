@@ -1,0 +1,70 @@
+"""A graph's edges sorted by receiving row, and by sending column for gradients: built once, kept on the edge tensor."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from ..runtime.errors import DataError
+
+
+class Adjacency:
+    """Which columns each row receives from, in compressed rows.
+
+    Attributes (E edges, R rows):
+        crow: [R + 1] where each row's edges begin.
+        col, row: [E] sender and receiver of each edge, sorted by receiver.
+        order: [E] position of each edge in the original `edge_index`.
+    """
+
+    def __init__(self, crow: Tensor, row: Tensor, col: Tensor, order: Tensor, num_cols: int) -> None:
+        self.crow, self.row, self.col, self.order = crow, row, col, order
+        self.num_rows, self.num_cols = crow.numel() - 1, num_cols
+
+    @classmethod
+    def from_edges(cls, edge_index: Tensor, num_nodes: int) -> Adjacency:
+        """Messages flow from `edge_index[0]` to `edge_index[1]`, as in PyG."""
+        if edge_index.numel() and (int(edge_index.min()) < 0 or int(edge_index.max()) >= num_nodes):
+            bad = int(edge_index.min()) if int(edge_index.min()) < 0 else int(edge_index.max())
+            raise DataError(f"an edge names node {bad}, but the graph has nodes 0 to {num_nodes - 1}")
+        source, target = edge_index[0], edge_index[1]
+        row, order = torch.sort(target, stable=True)
+        return cls(_offsets(row, num_nodes), row, source[order], order, num_nodes)
+
+    @cached_property
+    def transpose(self) -> tuple[Tensor, Tensor]:
+        """([num_cols + 1] where each column's edges begin, [E] those edges' positions here)."""
+        col, order = torch.sort(self.col, stable=True)
+        return _offsets(col, self.num_cols), order
+
+    @cached_property
+    def symmetric_weight(self) -> Tensor:
+        """[E, 1] 1 / √(in-degree of the receiver · out-degree of the sender), the GCN normalisation."""
+        in_degree = (self.crow[1:] - self.crow[:-1]).clamp(min=1)
+        out_degree = torch.bincount(self.col, minlength=self.num_cols).clamp(min=1)
+        return (in_degree[self.row] * out_degree[self.col]).to(torch.float32).rsqrt().unsqueeze(1)
+
+    def restrict(self, rows: Tensor) -> tuple[Adjacency, Tensor]:
+        """The same graph with only these rows, in this order; and the positions here of the edges kept."""
+        start, count = self.crow[rows], (self.crow[1:] - self.crow[:-1])[rows]
+        crow = torch.cat([count.new_zeros(1), count.cumsum(0)])
+        row = torch.repeat_interleave(count)
+        edges = torch.arange(row.numel(), device=row.device) + (start - crow[:-1])[row]
+        return Adjacency(crow, row, self.col[edges], self.order[edges], self.num_cols), edges
+
+
+def adjacency(edge_index: Tensor, num_nodes: int) -> Adjacency:
+    """The `Adjacency` of an edge tensor; the second call on the same, unchanged tensor is free."""
+    key = (num_nodes, edge_index._version)
+    cached = getattr(edge_index, "_graphmae_adjacency", None)
+    if cached is None or cached[0] != key:
+        cached = (key, Adjacency.from_edges(edge_index, num_nodes))
+        edge_index._graphmae_adjacency = cached  # type: ignore[attr-defined]
+    return cached[1]
+
+
+def _offsets(sorted_index: Tensor, size: int) -> Tensor:
+    counts = torch.bincount(sorted_index, minlength=size)
+    return torch.cat([counts.new_zeros(1), counts.cumsum(0)])

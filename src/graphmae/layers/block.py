@@ -1,0 +1,64 @@
+"""One layer of any encoder: dropout → convolution → (+ residual) → norm → activation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from torch import Tensor, nn
+
+from .. import kernels
+from ..runtime.errors import ConfigError, unknown
+
+norms: dict[str, Callable[[int], nn.Module]] = {
+    "none": lambda channels: nn.Identity(),
+    "batch": nn.BatchNorm1d,
+    "layer": nn.LayerNorm,
+}
+activations: dict[str, Callable[[], nn.Module]] = {
+    "none": nn.Identity,
+    "prelu": nn.PReLU,
+    "relu": nn.ReLU,
+    "elu": nn.ELU,
+    "gelu": nn.GELU,
+    "leaky-relu": nn.LeakyReLU,
+    "tanh": nn.Tanh,
+}
+
+
+def make_norm(name: str, channels: int) -> nn.Module:
+    if name not in norms:
+        raise ConfigError(unknown("norm", name, norms))
+    return norms[name](channels)
+
+
+def make_activation(name: str) -> nn.Module:
+    if name not in activations:
+        raise ConfigError(unknown("activation", name, activations))
+    return activations[name]()
+
+
+class Block(nn.Module):
+    """A convolution with everything around it. `conv` needs `in_channels` and `width`, its output width.
+
+    The residual is the identity where the widths agree, else a bias-free linear map.
+    """
+
+    def __init__(
+        self, conv: nn.Module, dropout: float, norm: str = "none", activation: str = "none", residual: bool = False
+    ) -> None:
+        super().__init__()
+        if not 0 <= dropout < 1:
+            raise ConfigError(f"dropout must lie in [0, 1), not {dropout}")
+        in_channels, width = int(conv.in_channels), int(conv.width)  # type: ignore[arg-type]
+        self.conv, self.dropout = conv, dropout
+        self.norm, self.activation = make_norm(norm, width), make_activation(activation)
+        self.residual: nn.Module | None = None
+        if residual:
+            self.residual = nn.Identity() if in_channels == width else nn.Linear(in_channels, width, bias=False)
+
+    def forward(self, x: Tensor, edge_index: Tensor, rows: Tensor | None = None) -> Tensor:
+        x = kernels.dropout(x, self.dropout, self.training)
+        out = self.conv(x, edge_index, rows)
+        if self.residual is not None:
+            out = out + self.residual(x if rows is None else x[rows])
+        return self.activation(self.norm(out))

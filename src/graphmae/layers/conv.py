@@ -1,0 +1,118 @@
+"""GAT, GCN and GIN convolutions on the kernels.
+
+Each takes `(x [N, in], edge_index [2, E], rows=None)`; with `rows`, only those nodes' outputs are computed.
+Self-loops are the graph's business: a convolution adds none. Aggregation is linear, so it runs on the narrower side
+of the projection; both orders compute the same.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from .. import kernels
+from ..runtime.errors import ConfigError
+
+
+class GATConv(nn.Module):
+    """α_ij = softmax_j(leaky_relu(a_t·W x_i + a_s·W x_j)); out_i = ‖_heads Σ_j α_ij W x_j + b.
+
+    `out_channels` is the width of one head; the heads stand side by side, or are averaged without `concat`.
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        heads: int = 1,
+        attention_dropout: float = 0.0,
+        negative_slope: float = 0.2,
+        concat: bool = True,
+    ) -> None:
+        super().__init__()
+        if heads < 1:
+            raise ConfigError(f"heads must be at least 1, not {heads}")
+        if not 0 <= attention_dropout < 1:
+            raise ConfigError(f"attention_dropout must lie in [0, 1), not {attention_dropout}")
+        self.in_channels, self.out_channels, self.heads = in_channels, out_channels, heads
+        self.concat, self.width = concat, heads * out_channels if concat else out_channels
+        self.attention_dropout, self.negative_slope = attention_dropout, negative_slope
+        self.weight = nn.Parameter(torch.empty(heads, out_channels, in_channels))
+        self.attention = nn.Parameter(torch.empty(2, heads, out_channels))  # for the sender, for the receiver
+        self.bias = nn.Parameter(torch.zeros(self.width))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        gain = nn.init.calculate_gain("relu")
+        nn.init.xavier_normal_(self.weight.view(-1, self.in_channels), gain)
+        # The published fans of a [1, heads, channels] tensor: heads · channels in, channels out.
+        nn.init.normal_(self.attention, std=gain * math.sqrt(2 / (self.out_channels * (self.heads + 1))))
+        nn.init.zeros_(self.bias)
+
+    def forward(self, x: Tensor, edge_index: Tensor, rows: Tensor | None = None) -> Tensor:
+        adj = kernels.adjacency(edge_index, x.size(0))
+        if rows is not None:
+            adj, _ = adj.restrict(rows)
+        if self.in_channels < self.out_channels:  # attend with (Wᵀa)·x, aggregate x, then project
+            score = x @ torch.einsum("hci,shc->ish", self.weight, self.attention).flatten(1)
+            alpha = self._attend(adj, score.view(-1, 2, self.heads), rows)
+            out = kernels.aggregate(adj, x.unsqueeze(1).expand(-1, self.heads, -1), alpha)
+            out = torch.einsum("rhi,hci->rhc", out, self.weight)
+        else:
+            h = F.linear(x, self.weight.flatten(0, 1)).view(-1, self.heads, self.out_channels)
+            alpha = self._attend(adj, torch.einsum("nhc,shc->nsh", h, self.attention), rows)
+            out = kernels.aggregate(adj, h, alpha)
+        return (out.flatten(1) if self.concat else out.mean(1)) + self.bias
+
+    def _attend(self, adj: kernels.Adjacency, score: Tensor, rows: Tensor | None) -> Tensor:
+        """[E, heads] attention weights from the [N, 2, heads] scores of senders and receivers."""
+        receiver = adj.row if rows is None else rows[adj.row]
+        logits = F.leaky_relu(score[:, 0][adj.col] + score[:, 1][receiver], self.negative_slope)
+        return kernels.dropout(kernels.row_softmax(adj, logits), self.attention_dropout, self.training)
+
+
+class GCNConv(nn.Module):
+    """out_i = Σ_j W x_j / √(d_i d_j) + b."""
+
+    def __init__(self, in_channels: int, out_channels: int) -> None:
+        super().__init__()
+        self.in_channels, self.width = in_channels, out_channels
+        self.weight = nn.Parameter(torch.empty(out_channels, in_channels))
+        self.bias = nn.Parameter(torch.zeros(out_channels))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        nn.init.xavier_uniform_(self.weight)
+        nn.init.zeros_(self.bias)
+
+    def forward(self, x: Tensor, edge_index: Tensor, rows: Tensor | None = None) -> Tensor:
+        adj = kernels.adjacency(edge_index, x.size(0))
+        weight = adj.symmetric_weight
+        if rows is not None:
+            adj, edges = adj.restrict(rows)
+            weight = weight[edges]
+        weight = weight.to(x.dtype)
+        if self.in_channels < self.width:
+            out = F.linear(kernels.aggregate(adj, x.unsqueeze(1), weight).squeeze(1), self.weight)
+        else:
+            out = kernels.aggregate(adj, F.linear(x, self.weight).unsqueeze(1), weight).squeeze(1)
+        return out + self.bias
+
+
+class GINConv(nn.Module):
+    """out_i = MLP((1 + ε) x_i + Σ_j x_j), ε fixed; `mlp` needs `in_channels` and `width`."""
+
+    def __init__(self, mlp: nn.Module, eps: float = 0.0) -> None:
+        super().__init__()
+        self.mlp, self.eps = mlp, eps
+        self.in_channels, self.width = mlp.in_channels, mlp.width
+
+    def forward(self, x: Tensor, edge_index: Tensor, rows: Tensor | None = None) -> Tensor:
+        adj = kernels.adjacency(edge_index, x.size(0))
+        if rows is not None:
+            adj, _ = adj.restrict(rows)
+        own = x if rows is None else x[rows]
+        return self.mlp((1 + self.eps) * own + kernels.aggregate(adj, x.unsqueeze(1)).squeeze(1))

@@ -1,0 +1,74 @@
+"""Step 5: how far a reconstruction is from the features. Each loss takes (prediction [M, d], target [M, d])."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from .registry import Registry
+from .runtime.errors import ConfigError, DataError
+
+REGISTRY: Registry[nn.Module] = Registry("loss")
+register, build, names, describe = REGISTRY.register, REGISTRY.build, REGISTRY.names, REGISTRY.describe
+
+
+@REGISTRY.register("scaled-cosine")
+class ScaledCosineError(nn.Module):
+    """mean_i (1 − cos(x_i, z_i))^γ, the paper's loss.
+
+    A target of zeros has no direction, so it is left out of the mean.
+
+    >>> x = torch.eye(3)
+    >>> float(ScaledCosineError(gamma=2)(x, x))
+    0.0
+    """
+
+    def __init__(self, gamma: float = 3.0) -> None:
+        super().__init__()
+        if not gamma >= 1:
+            raise ConfigError(f"loss.gamma must be at least 1, not {gamma}")
+        self.gamma = gamma
+
+    def forward(self, prediction: Tensor, target: Tensor) -> Tensor:
+        cosine = F.cosine_similarity(prediction, target, dim=-1)
+        # Rounding can push the cosine past 1; a fractional power of a negative number is NaN.
+        error = (1 - cosine).clamp(min=0).pow(self.gamma)
+        return _mean_over(error, target.abs().sum(-1) > 0)
+
+    def left_out(self, x: Tensor) -> int:
+        """How many rows of `x` could never be scored."""
+        return int((x.abs().sum(-1) == 0).sum())
+
+
+@REGISTRY.register("mse")
+class MSE(nn.Module):
+    """mean_i ‖x_i − z_i‖² / d."""
+
+    def forward(self, prediction: Tensor, target: Tensor) -> Tensor:
+        return F.mse_loss(prediction, target)
+
+
+@REGISTRY.register("cross-entropy")
+class CrossEntropy(nn.Module):
+    """Cross-entropy against one-hot features: −log softmax(z_i)[argmax x_i]. Rows of zeros are left out."""
+
+    def forward(self, prediction: Tensor, target: Tensor) -> Tensor:
+        error = F.cross_entropy(prediction, target.argmax(-1), reduction="none")
+        return _mean_over(error, target.abs().sum(-1) > 0)
+
+    def left_out(self, x: Tensor) -> int:
+        return int((x.abs().sum(-1) == 0).sum())
+
+    def check(self, x: Tensor) -> None:
+        """Refuse features that are not one-hot before training starts."""
+        one_hot = ((x == 0) | (x == 1)).all(-1) & (x.sum(-1) <= 1)
+        if not one_hot.all():
+            raise DataError(
+                f"loss 'cross-entropy' needs one-hot features, but {int((~one_hot).sum())} of {len(x)} rows are not; "
+                "use loss.name=scaled-cosine or mse"
+            )
+
+
+def _mean_over(error: Tensor, keep: Tensor) -> Tensor:
+    return torch.where(keep, error, 0.0).sum() / keep.sum().clamp(min=1)

@@ -1,0 +1,20 @@
+"""Steps 1 and 3: which nodes are hidden, which edges the encoder does not see, and what the decoder gets instead."""
+
+from .edges import drop_edges
+from .nodes import REGISTRY, MaskedNodes, RandomNodeMask
+from .remask import REMASKS, Remask
+
+register, build, names, describe = REGISTRY.register, REGISTRY.build, REGISTRY.names, REGISTRY.describe
+
+__all__ = [
+    "REGISTRY",
+    "REMASKS",
+    "MaskedNodes",
+    "RandomNodeMask",
+    "Remask",
+    "build",
+    "describe",
+    "drop_edges",
+    "names",
+    "register",
+]

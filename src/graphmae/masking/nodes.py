@@ -1,0 +1,83 @@
+"""Step 1: which nodes are masked, and how each of them is treated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ..registry import Registry
+from ..runtime.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class MaskedNodes:
+    """One draw. Every masked node is in exactly one of `token`, `replaced` and `kept`.
+
+    Attributes:
+        masked: [M] the nodes that are scored.
+        token: nodes whose features become the [MASK] token.
+        replaced, donors: nodes that get the features of another, visible node.
+        kept: masked nodes left unchanged (ablation only).
+    """
+
+    masked: Tensor
+    token: Tensor
+    replaced: Tensor
+    donors: Tensor
+    kept: Tensor
+
+    def apply(self, x: Tensor, token: Tensor) -> Tensor:
+        """Features the encoder sees: `x` [N, d] with masked rows treated; `token` [d]."""
+        out = x.clone()
+        out[self.token] = token.to(x.dtype)
+        out[self.replaced] = x[self.donors]
+        return out
+
+
+class NodeMask:
+    """The contract of a masking rule: `draw` says which nodes are masked this step."""
+
+    def draw(self, num_nodes: int, device: torch.device | str = "cpu") -> MaskedNodes:
+        raise TypeError(f"{type(self).__name__} must define draw(num_nodes, device)")
+
+
+REGISTRY: Registry[NodeMask] = Registry("mask")
+
+
+@REGISTRY.register("random")
+class RandomNodeMask(NodeMask):
+    """Uniformly random nodes, without replacement.
+
+    Args:
+        rate: share of all nodes that is masked. At least one node is, and at least one stays visible
+            (a graph of a single node is masked whole).
+        replace_rate: share of the masked nodes that gets another node's features instead of the token.
+        keep_rate: share of the masked nodes left unchanged; the paper found it harmful.
+
+    >>> draw = RandomNodeMask(rate=0.5, replace_rate=0.1).draw(100)
+    >>> len(draw.masked), len(draw.token), len(draw.replaced)
+    (50, 45, 5)
+    """
+
+    def __init__(self, rate: float = 0.5, replace_rate: float = 0.0, keep_rate: float = 0.0) -> None:
+        if not 0 < rate < 1:
+            raise ConfigError(f"mask.rate must lie strictly between 0 and 1, not {rate}")
+        for name, value in (("replace_rate", replace_rate), ("keep_rate", keep_rate)):
+            if not 0 <= value <= 1:
+                raise ConfigError(f"mask.{name} must lie in [0, 1], not {value}")
+        if replace_rate + keep_rate > 1:
+            raise ConfigError(f"mask.replace_rate + mask.keep_rate must be at most 1, not {replace_rate + keep_rate}")
+        self.rate, self.replace_rate, self.keep_rate = rate, replace_rate, keep_rate
+
+    def draw(self, num_nodes: int, device: torch.device | str = "cpu") -> MaskedNodes:
+        count = max(1, min(round(self.rate * num_nodes), num_nodes - 1))
+        shuffled = torch.randperm(num_nodes, device=device)
+        masked, visible = shuffled[:count], shuffled[count:]
+        # Differs: donors are visible nodes (never the node itself, never another masked one), so no target leaks.
+        num_replaced = min(round(self.replace_rate * count), count) if len(visible) else 0
+        num_kept = min(round(self.keep_rate * count), count - num_replaced)
+        replaced, kept, token = masked.split([num_replaced, num_kept, count - num_replaced - num_kept])
+        donors = visible[torch.randint(max(len(visible), 1), (num_replaced,), device=device)]
+        return MaskedNodes(masked, token, replaced, donors, kept)

@@ -1,0 +1,110 @@
+"""GraphMAE on one page: mask → encode → re-mask → decode → score (Hou et al., KDD 2022)."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from . import decoders, encoders, losses, masking
+from .config import Recipe
+from .masking.nodes import NodeMask
+from .runtime.errors import ConfigError
+
+
+class GraphMAE(nn.Module):
+    """A masked graph autoencoder made of parts.
+
+    >>> model = GraphMAE(
+    ...     encoder=encoders.GAT(in_channels=64, hidden_channels=256, num_layers=2, heads=4),
+    ...     decoder=decoders.GAT(in_channels=256, out_channels=64),
+    ...     mask=masking.RandomNodeMask(rate=0.5, replace_rate=0.05),
+    ...     loss=losses.ScaledCosineError(gamma=3),
+    ... )
+    >>> x, edge_index = torch.rand(10, 64), torch.arange(10).expand(2, -1)
+    >>> model(x, edge_index).shape, model.encoder(x, edge_index).shape
+    (torch.Size([]), torch.Size([10, 256]))
+
+    Args:
+        remask: "zero", "learnable" or "none"; not applied for decoders that see one node at a time.
+        drop_edge: share of the edges hidden from the encoder in every step.
+    """
+
+    def __init__(
+        self,
+        encoder: nn.Module,
+        decoder: nn.Module,
+        mask: NodeMask | None = None,
+        loss: nn.Module | None = None,
+        remask: str = "zero",
+        drop_edge: float = 0.0,
+    ) -> None:
+        super().__init__()
+        code, features = int(encoder.out_channels), int(encoder.in_channels)  # type: ignore[arg-type]
+        if decoder.out_channels != features:
+            raise ConfigError(
+                f"the decoder gives {decoder.out_channels} features, the encoder takes {features}; they must agree"
+            )
+        if not 0 <= drop_edge < 1:
+            raise ConfigError(f"drop_edge must lie in [0, 1), not {drop_edge}")
+        self.encoder, self.decoder = encoder, decoder
+        self.mask = mask or masking.RandomNodeMask()
+        self.loss = loss or losses.ScaledCosineError()
+        self.drop_edge = drop_edge
+        self.inputs: dict[str, object] = {}  # how features and self-loops were treated; stored with the weights
+        self.mask_token = nn.Parameter(torch.zeros(features))
+        self.bridge = nn.Linear(code, int(decoder.in_channels), bias=False)  # type: ignore[arg-type]
+        self.remask = masking.Remask(remask, int(decoder.in_channels))  # type: ignore[arg-type]
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        """The pre-training loss of one random draw: `x` [N, in_channels], `edge_index` [2, E] → scalar."""
+        hidden = self.mask.draw(x.size(0), x.device)  # 1
+        code = self.encoder(hidden.apply(x, self.mask_token), masking.drop_edges(edge_index, self.drop_edge))  # 2
+        code = self.bridge(code)
+        if self.decoder.wants_remask:
+            code = self.remask(code, hidden.masked)  # 3
+        reconstruction = self.decoder(code, edge_index, rows=hidden.masked)  # 4
+        return self.loss(reconstruction, x[hidden.masked])  # 5
+
+    def save_pretrained(self, folder: str) -> None:
+        """Write config.json, model.safetensors and a model card; `graphmae.load(folder)` gives the model back."""
+        from .pretrained import save
+
+        save(self, folder)
+
+
+def build(recipe: Recipe, in_channels: int) -> GraphMAE:
+    """The model a recipe describes, for features of this width."""
+    encoder = encoders.build(recipe.encoder.name, in_channels=in_channels, **recipe.encoder.options)
+    hidden = getattr(encoder, "hidden_channels", encoder.out_channels)
+    decoder = decoders.build(
+        recipe.decoder.name, in_channels=hidden, out_channels=in_channels, **recipe.decoder.options
+    )
+    return GraphMAE(
+        encoder,
+        decoder,
+        mask=masking.build(recipe.mask.name, **recipe.mask.options),
+        loss=losses.build(recipe.loss.name, **recipe.loss.options),
+        remask=recipe.remask,
+        drop_edge=recipe.drop_edge,
+    )
+
+
+def check(recipe: Recipe) -> None:
+    """Make every part once, without memory or data, so that a wrong value is refused before anything runs."""
+    problems = []
+    width = 8
+    for make in (
+        lambda: masking.build(recipe.mask.name, **recipe.mask.options),
+        lambda: losses.build(recipe.loss.name, **recipe.loss.options),
+        lambda: encoders.build(recipe.encoder.name, in_channels=width, **recipe.encoder.options),
+        lambda: decoders.build(recipe.decoder.name, in_channels=width, out_channels=width, **recipe.decoder.options),
+    ):
+        try:
+            with torch.device("meta"):
+                make()
+        except ConfigError as error:
+            problems += error.problems
+        except (TypeError, ValueError) as error:
+            problems.append(str(error))
+    if problems:
+        raise ConfigError(problems, recipe.id)

@@ -1,0 +1,138 @@
+"""What a run leaves behind: result.json. Plain Python; reads and writes without torch."""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .runtime.errors import InputError
+
+FORMAT = 1
+ROW_LABELS = {
+    "raw": "raw features",
+    "untrained": "untrained encoder",
+    "supervised": "supervised encoder",
+    "pretrained": "GraphMAE",
+}
+RULE_LABELS = {"last": "last epoch", "best-validation": "best validation epoch"}
+
+
+@dataclass(frozen=True)
+class Result:
+    """One experiment over several seeds. Scores are percentages; `std` is the deviation over seeds (divided by n).
+
+    Attributes:
+        runs: one entry a seed: {"seed", "seconds", "loss", "rows": {row: {rule or check: score}}}.
+    """
+
+    recipe: str
+    metric: str
+    rule: str
+    runs: list[dict[str, Any]]
+    published: dict[str, Any] | None = None
+    config: dict[str, Any] = field(default_factory=dict)
+    data: dict[str, Any] = field(default_factory=dict)
+    seconds: float = 0.0
+    peak_bytes: int = 0
+    hardware: str = ""
+    versions: dict[str, str] = field(default_factory=dict)
+    format: int = FORMAT
+
+    @property
+    def seeds(self) -> list[int]:
+        return [run["seed"] for run in self.runs]
+
+    @property
+    def scores(self) -> list[float]:
+        return self.column("pretrained", self.rule)
+
+    @property
+    def mean(self) -> float:
+        return statistics.fmean(self.scores)
+
+    @property
+    def std(self) -> float:
+        return statistics.pstdev(self.scores)
+
+    def rows(self) -> list[str]:
+        """Row names, the honest ones first."""
+        return [row for row in ROW_LABELS if all(row in run["rows"] for run in self.runs)]
+
+    def column(self, row: str, key: str) -> list[float]:
+        """One value a seed; empty where this row does not have that check."""
+        return [run["rows"][row][key] for run in self.runs if key in run["rows"][row]]
+
+    def summary(self) -> dict[str, Any]:
+        """The object `--json` prints."""
+        baselines = {}
+        for row in self.rows():
+            if row != "pretrained":
+                scores = self.column(row, self.rule)
+                baselines[row] = {"mean": statistics.fmean(scores), "std": statistics.pstdev(scores), "scores": scores}
+        return {
+            "recipe": self.recipe,
+            "metric": self.metric,
+            "rule": self.rule,
+            "mean": self.mean,
+            "std": self.std,
+            "scores": self.scores,
+            "baselines": baselines,
+            "published": self.published,
+            "seconds": self.seconds,
+            "peak_bytes": self.peak_bytes,
+        }
+
+    def table(self) -> tuple[list[str], list[list[str]]]:
+        """Header and rows of the comparison table, as text."""
+        header = ["", *(f"{self.metric}, {label}" for label in RULE_LABELS.values()), "k-NN", "NMI", "ARI"]
+        keys = [*RULE_LABELS, "knn", "nmi", "ari"]
+        lines = [[ROW_LABELS[row], *(_cell(self.column(row, key)) for key in keys)] for row in self.rows()]
+        if self.published:
+            number = f"{self.published['mean']:.1f} ± {self.published.get('std', 0.0):.1f}"
+            lines.append(["GraphMAE, published", number, "", "", "", ""])
+        return header, lines
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**self.summary(), "seeds": self.seeds, **asdict(self)}
+
+    def save(self, path: str | Path) -> None:
+        write_json(path, self.to_dict())
+
+    @classmethod
+    def load(cls, path: str | Path) -> Result:
+        values = read_json(path)
+        try:
+            return cls(**{key: values[key] for key in cls.__dataclass_fields__})
+        except KeyError as error:
+            raise InputError(f"{path} is not a result: {error} is missing") from None
+
+
+def write_json(path: str | Path, value: Mapping[str, Any]) -> None:
+    """All or nothing: a reader never sees half a file."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
+    partial.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    partial.replace(path)
+
+
+def read_json(path: str | Path) -> dict[str, Any]:
+    try:
+        value = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise InputError(f"{path} cannot be read as JSON ({error})") from None
+    if not isinstance(value, dict):
+        raise InputError(f"{path} must hold one JSON object")
+    return value
+
+
+def _cell(values: list[float]) -> str:
+    if not values:
+        return "–"
+    mean = statistics.fmean(values)
+    return f"{mean:.1f} ± {statistics.pstdev(values):.1f}" if len(values) > 1 else f"{mean:.1f}"

@@ -1,0 +1,63 @@
+"""Facts stored beside every result: versions, hardware, peak memory."""
+
+from __future__ import annotations
+
+import os
+import platform
+import resource
+import sys
+from importlib import metadata
+from pathlib import Path
+
+PACKAGES = ("torch", "torch-geometric", "numpy", "scipy", "scikit-learn", "safetensors", "numba", "triton")
+
+
+def package_version() -> str:
+    try:
+        return metadata.version("graphmae")
+    except metadata.PackageNotFoundError:  # run from src, not installed
+        return "0.1.0+src"
+
+
+def versions() -> dict[str, str]:
+    """Versions of graphmae, Python and everything that can change a number."""
+    found = {"graphmae": package_version(), "python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def cpu_name() -> str:
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        for line in info.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.processor() or platform.machine()
+
+
+def cpu_count() -> int:
+    """Cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
+
+
+def hardware(device: str = "cpu") -> str:
+    """One line that names what computed: 'NVIDIA H200' or 'AMD EPYC, 2 cores'."""
+    if device.startswith("cuda"):
+        import torch
+
+        return str(torch.cuda.get_device_name(torch.device(device)))
+    return f"{cpu_name()}, {cpu_count()} cores"
+
+
+def peak_bytes(device: str = "cpu") -> int:
+    """Most memory this process has held: device memory on CUDA, resident memory else."""
+    if device.startswith("cuda"):
+        import torch
+
+        return int(torch.cuda.max_memory_allocated(torch.device(device)))
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024

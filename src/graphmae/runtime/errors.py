@@ -1,0 +1,49 @@
+"""The errors a user can cause. `InputError` means exit code 2: the input or the configuration is wrong."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class GraphMAEError(Exception):
+    """Base of all errors graphmae raises on purpose; the command line prints them without a traceback."""
+
+    exit_code = 1
+
+
+class InputError(GraphMAEError, ValueError):
+    """Something the user handed in is wrong: a file, a graph, an argument."""
+
+    exit_code = 2
+
+
+class ConfigError(InputError):
+    """A recipe or an override is wrong. Carries every problem found, not just the first."""
+
+    def __init__(self, problems: str | Iterable[str], source: str = "") -> None:
+        self.problems = [problems] if isinstance(problems, str) else list(problems)
+        prefix = f"{source}: " if source else ""
+        if len(self.problems) == 1:
+            text = prefix + self.problems[0]
+        else:
+            text = f"{prefix}{len(self.problems)} problems\n" + "\n".join(f"  - {p}" for p in self.problems)
+        super().__init__(text)
+
+
+class DataError(InputError):
+    """A graph or a data file is missing, broken or inconsistent."""
+
+
+class Interrupted(GraphMAEError):
+    """Ctrl-C: the state was saved, the run can be resumed."""
+
+    exit_code = 130
+
+
+def unknown(what: str, name: str, allowed: Iterable[str]) -> str:
+    """'unknown encoder 'gta'; did you mean 'gat'? Allowed: gat, gcn, gin'."""
+    allowed = sorted(allowed)
+    close = difflib.get_close_matches(name, allowed, n=1, cutoff=0.5)
+    hint = f"; did you mean {close[0]!r}?" if close else "."
+    return f"unknown {what} {name!r}{hint} Allowed: {', '.join(allowed) or 'none'}"

@@ -1,0 +1,138 @@
+"""The one loop: everything that is ever trained here goes through `fit`."""
+
+from __future__ import annotations
+
+import json
+import math
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from ..runtime.errors import GraphMAEError, Interrupted
+from .optim import make_optimizer, schedule_factor
+from .progress import Display, quiet
+from .state import TrainingState
+
+Batch = TypeVar("Batch")
+
+
+def fit(
+    module: nn.Module,
+    step: Callable[[Batch], Tensor],
+    batches: Callable[[], Iterable[Batch]],
+    *,
+    epochs: int,
+    lr: float,
+    weight_decay: float = 0.0,
+    schedule: str = "constant",
+    clip_norm: float | None = None,
+    label: str = "train",
+    display: Display = quiet,
+    metrics: Path | None = None,
+    state: TrainingState | None = None,
+    resume: bool = False,
+    seconds_between_saves: float = 60.0,
+    after_epoch: Callable[[int], dict[str, Any] | None] | None = None,
+) -> float:
+    """Minimise `step(batch)` over the parameters of `module`; returns the mean loss of the last epoch.
+
+    Args:
+        step: a batch in, the loss out.
+        batches: called once an epoch.
+        metrics: a JSONL file, one line an epoch.
+        state: saved every `seconds_between_saves` and on Ctrl-C; with `resume` training goes on from it.
+        after_epoch: called with the number of finished epochs; what it returns joins the metrics line.
+    """
+    optimizer = make_optimizer(module, lr, weight_decay)
+    done = state.load(module, optimizer) if resume and state is not None and state.exists() else 0
+    began = saved = time.monotonic()
+    loss = float("nan")
+    display.start(label, epochs, done)
+    with _metrics_file(metrics, done) as write, _stop_between_epochs(state is not None) as stopping:
+        try:
+            for epoch in range(done, epochs):
+                rate = lr * schedule_factor(schedule, epoch, epochs)
+                for group in optimizer.param_groups:
+                    group["lr"] = rate
+                loss = _epoch(module, step, batches(), optimizer, clip_norm)
+                if not math.isfinite(loss):
+                    raise GraphMAEError(f"{label}: the loss became {loss} in epoch {epoch + 1}; try a smaller train.lr")
+                extra = after_epoch(epoch + 1) if after_epoch else None
+                display.update(epoch + 1, loss, rate)
+                write({"epoch": epoch + 1, "loss": loss, "lr": rate, "seconds": time.monotonic() - began, **(extra or {})})
+                due = time.monotonic() - saved >= seconds_between_saves
+                if state is not None and epoch + 1 < epochs and (due or stopping()):
+                    state.save(epoch + 1, module, optimizer)
+                    saved = time.monotonic()
+                if stopping() and epoch + 1 < epochs:
+                    raise Interrupted(f"stopped after epoch {epoch + 1} of {epochs}; --resume goes on from there")
+        finally:
+            display.stop()
+    return loss
+
+
+def _epoch(
+    module: nn.Module,
+    step: Callable[[Batch], Tensor],
+    batches: Iterable[Batch],
+    optimizer: torch.optim.Optimizer,
+    clip_norm: float | None,
+) -> float:
+    module.train()
+    losses = []
+    for batch in batches:
+        optimizer.zero_grad(set_to_none=True)
+        loss = step(batch)
+        loss.backward()
+        if clip_norm is not None:
+            nn.utils.clip_grad_norm_(module.parameters(), clip_norm)
+        optimizer.step()
+        losses.append(loss.detach())
+    return float(torch.stack(losses).mean())
+
+
+@contextmanager
+def _metrics_file(path: Path | None, done: int) -> Iterator[Callable[[dict[str, Any]], None]]:
+    """Append JSON lines; on resume, lines of epochs that will be run again are dropped first."""
+    if path is None:
+        yield lambda line: None
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    kept = path.read_text().splitlines()[:done] if done and path.is_file() else []
+    with path.open("w") as file:
+        file.writelines(line + "\n" for line in kept)
+
+        def write(line: dict[str, Any]) -> None:
+            file.write(json.dumps(line) + "\n")
+            file.flush()
+
+        yield write
+
+
+@contextmanager
+def _stop_between_epochs(wanted: bool) -> Iterator[Callable[[], bool]]:
+    """The first Ctrl-C asks for a stop after this epoch, where the state can be saved; the second stops at once."""
+    asked = False
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        nonlocal asked
+        if asked:
+            raise KeyboardInterrupt
+        asked = True
+
+    if not wanted or threading.current_thread() is not threading.main_thread():
+        yield lambda: False
+        return
+    before = signal.signal(signal.SIGINT, handle)
+    try:
+        yield lambda: asked
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,72 @@
+"""Everything needed to go on training as if it had never stopped: one safetensors file, written atomically."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor, nn
+
+from ..runtime.errors import InputError
+from ..runtime.seed import random_state, restore_random_state
+
+
+class TrainingState:
+    """Weights, optimizer, epoch and random generators of one training, at `path`."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+
+    def exists(self) -> bool:
+        return self.path.is_file()
+
+    def save(self, epoch: int, module: nn.Module, optimizer: torch.optim.Optimizer) -> None:
+        random_tensors, random_values = random_state()
+        tensors = {f"model.{k}": v for k, v in module.state_dict().items()}
+        tensors |= {f"random.{k}": v for k, v in random_tensors.items()}
+        state = optimizer.state_dict()
+        scalars: dict[str, Any] = {}
+        for index, values in state["state"].items():
+            for key, value in values.items():
+                if isinstance(value, Tensor):
+                    tensors[f"optimizer.{index}.{key}"] = value
+                else:
+                    scalars[f"{index}.{key}"] = value
+        meta = {"epoch": epoch, "random": random_values, "groups": state["param_groups"], "scalars": scalars}
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        partial = self.path.with_name(f"{self.path.name}.{os.getpid()}.partial")
+        save_file({k: v.detach().cpu().contiguous().clone() for k, v in tensors.items()}, partial, {"state": json.dumps(meta)})
+        partial.replace(self.path)
+
+    def load(self, module: nn.Module, optimizer: torch.optim.Optimizer) -> int:
+        """Restore everything in place; returns the number of finished epochs."""
+        try:
+            with safe_open(self.path, framework="pt") as file:
+                meta = json.loads(file.metadata()["state"])
+                tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
+        except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
+            raise InputError(f"{self.path} is not a training state ({error}); delete it to start over") from None
+        model = _below("model.", tensors)
+        try:
+            module.load_state_dict(model)
+        except RuntimeError:
+            raise InputError(f"{self.path} belongs to another model; delete it to start over") from None
+        state: dict[int, dict[str, Any]] = {}
+        for name, value in [*_below("optimizer.", tensors).items(), *meta["scalars"].items()]:
+            index, key = name.split(".", 1)
+            state.setdefault(int(index), {})[key] = value
+        optimizer.load_state_dict({"state": state, "param_groups": meta["groups"]})
+        restore_random_state(_below("random.", tensors), meta["random"])
+        return int(meta["epoch"])
+
+    def delete(self) -> None:
+        self.path.unlink(missing_ok=True)
+
+
+def _below(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {key.removeprefix(prefix): value for key, value in tensors.items() if key.startswith(prefix)}
