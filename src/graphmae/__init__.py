@@ -1,0 +1,55 @@
+"""graphmae: pre-train a graph encoder on unlabelled graphs by masked autoencoding.
+
+Names are resolved when they are first used, so that `import graphmae` costs nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from . import data, decoders, encoders, losses, masking
+    from .api import embed, evaluate, load, pretrain, recipe, recipes, run
+    from .model import GraphMAE
+    from .results import Result
+
+_MODULES = ("data", "decoders", "encoders", "kernels", "losses", "masking", "testing")
+_NAMES = {
+    "GraphMAE": "model",
+    "Result": "results",
+    **dict.fromkeys(("embed", "evaluate", "load", "pretrain", "recipe", "recipes", "run"), "api"),
+}
+
+__all__ = [
+    "GraphMAE",
+    "Result",
+    "data",
+    "decoders",
+    "embed",
+    "encoders",
+    "evaluate",
+    "load",
+    "losses",
+    "masking",
+    "pretrain",
+    "recipe",
+    "recipes",
+    "run",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f".{name}", __name__)
+    if name in _NAMES:
+        return getattr(importlib.import_module(f".{_NAMES[name]}", __name__), name)
+    if name == "__version__":
+        from .runtime.environment import package_version
+
+        return package_version()
+    raise AttributeError(f"module 'graphmae' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *_MODULES, "__version__"])

@@ -1,35 +1,37 @@
 """One recipe × seeds → a `Result`, with everything it took in one folder.
 
-    out/recipe.json          the resolved recipe
-    out/result.json          all scores
-    out/seed-0/              a checkpoint: config.json, model.safetensors, README.md
-    out/seed-0/metrics.jsonl one line an epoch
-    out/seed-0/scores.json   this seed's rows; a seed that has it is finished
+out/recipe.json          the resolved recipe
+out/result.json          all scores
+out/seed-0/              a checkpoint: config.json, model.safetensors, README.md
+out/seed-0/metrics.jsonl one line an epoch
+out/seed-0/scores.json   this seed's rows; a seed that has it is finished
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch_geometric.data import Data
 
 from . import data as data_room
 from . import encoders, evaluation, model, pretrained
-from .config import Recipe
+from .config import Recipe, Train
 from .data import NodeDataset
 from .results import Result, read_json, write_json
-from .runtime.device import resolve_device
+from .runtime.device import numerics, resolve_device
 from .runtime.environment import hardware, peak_bytes, versions
 from .runtime.errors import InputError
-from .runtime.seed import deterministic, seed_everything
+from .runtime.seed import seed_everything
 from .training import TrainingState, pretrain_model, quiet
 from .training.progress import Display
 
+STATE = "state.safetensors"
 logger = logging.getLogger("graphmae")
 
 
@@ -50,7 +52,9 @@ def run(
     model.check(recipe)
     dataset = load_data(recipe, root)
     if not dataset.has_labels:
-        raise InputError(f"{dataset.name} has no labels or splits to evaluate on; use 'graphmae pretrain' instead")
+        raise InputError(
+            f"{dataset.name} has no labels or splits to evaluate on; use 'graphmae pretrain' instead"
+        )
     model.build(recipe, dataset.in_channels)
     claim_folder(out, recipe, resume)
     if place.type == "cuda":
@@ -73,7 +77,7 @@ def run(
         config=recipe.to_dict(),
         data={"name": dataset.name, **dict(dataset.summary())},
         seconds=sum(run["seconds"] for run in runs),
-        peak_bytes=peak_bytes(str(place)),
+        peak_bytes=max(run["peak_bytes"] for run in runs),
         hardware=hardware(str(place)),
         versions=versions(),
     )
@@ -90,9 +94,13 @@ def claim_folder(out: Path, recipe: Recipe, resume: bool) -> None:
     stored = out / "recipe.json"
     if stored.is_file():
         if not resume:
-            raise InputError(f"{out} already holds a run; pass --resume to go on with it or choose another --out")
+            raise InputError(
+                f"{out} already holds a run; pass --resume to go on with it or choose another --out"
+            )
         if read_json(stored) != recipe.to_dict():
-            raise InputError(f"{out} holds a run with other settings; resume needs the very same recipe and --set values")
+            raise InputError(
+                f"{out} holds a run with other settings; resume needs the very same recipe and --set values"
+            )
     elif out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise InputError(f"{out} exists and is not a run; choose another --out")
     write_json(stored, recipe.to_dict())
@@ -108,64 +116,85 @@ def _run_seed(
     display: Display,
 ) -> dict[str, Any]:
     began = time.monotonic()
-    with deterministic(device):
+    quick = replace(recipe.evaluation, baselines=())
+    with numerics(device):
         seed_everything(seed)
         network = model.build(recipe, dataset.in_channels)
         network.inputs = dict(recipe.data.options)
-        loss = train(recipe, network, dataset, folder, device, resume, display, seed)
-        pretrained_in = time.monotonic() - began
 
         def make_encoder() -> torch.nn.Module:
-            return encoders.build(recipe.encoder.name, in_channels=dataset.in_channels, **recipe.encoder.options)
+            return encoders.build(
+                recipe.encoder.name, in_channels=dataset.in_channels, **recipe.encoder.options
+            )
 
+        def probe(epoch: int) -> dict[str, Any] | None:
+            if not quick.every or epoch % quick.every:
+                return None
+            rows = evaluation.judge(network.encoder, make_encoder, dataset, quick, seed, device)
+            return {"probe": rows["pretrained"]}
+
+        loss = train(
+            network,
+            dataset.pretrain_graphs(),
+            recipe.train,
+            folder,
+            device,
+            resume=resume,
+            display=display,
+            label=f"{recipe.id}, seed {seed}",
+            after_epoch=probe,
+        )
+        pretrained_in = time.monotonic() - began
         rows = evaluation.judge(network.encoder, make_encoder, dataset, recipe.evaluation, seed, device)
     pretrained.save(network, folder)
-    TrainingState(folder / "state.safetensors").delete()
+    forget_state(folder)
     return {
         "seed": seed,
         "seconds": time.monotonic() - began,
         "pretrain_seconds": pretrained_in,
+        "peak_bytes": peak_bytes(str(device)),
         "loss": loss,
         "rows": rows,
     }
 
 
 def train(
-    recipe: Recipe,
     network: model.GraphMAE,
-    dataset: NodeDataset,
-    folder: Path,
+    graphs: list[Data],
+    settings: Train,
+    folder: Path | None,
     device: torch.device,
-    resume: bool,
-    display: Display,
-    seed: int,
+    *,
+    resume: bool = False,
+    display: Display = quiet,
+    label: str = "pretrain",
+    after_epoch: Callable[[int], dict[str, Any] | None] | None = None,
 ) -> float:
-    """Pre-train `network` in place, resumably, with a probe every `evaluation.every` epochs where asked."""
-    graphs = dataset.pretrain_graphs()
+    """Pre-train `network` in place; with a folder resumably, its metrics written there."""
     if (check := getattr(network.loss, "check", None)) is not None:
         for graph in graphs:
             check(graph.x)
     if left_out := sum(getattr(network.loss, "left_out", lambda x: 0)(graph.x) for graph in graphs):
-        logger.info("%s: %d nodes have only zeros as features; they are left out of the loss", dataset.name, left_out)
-    quick = replace(recipe.evaluation, baselines=())
-
-    def probe(epoch: int) -> dict[str, Any] | None:
-        if not quick.every or epoch % quick.every:
-            return None
-        return {"probe": evaluation.judge(network.encoder, lambda: network.encoder, dataset, quick, seed, device)["pretrained"]}
-
+        logger.info(
+            "%s: %d nodes have only zeros as features; they are left out of the loss", label, left_out
+        )
     return pretrain_model(
         network,
         graphs,
-        recipe.train,
+        settings,
         device,
-        label=f"{recipe.id}, seed {seed}",
+        label=label,
         display=display,
-        metrics=folder / "metrics.jsonl",
-        state=TrainingState(folder / "state.safetensors"),
+        metrics=None if folder is None else folder / "metrics.jsonl",
+        state=None if folder is None else TrainingState(folder / STATE),
         resume=resume,
-        after_epoch=probe,
+        after_epoch=after_epoch,
     )
+
+
+def forget_state(folder: Path) -> None:
+    """A finished run needs no resume state."""
+    TrainingState(folder / STATE).delete()
 
 
 def _announce(run: dict[str, Any], recipe: Recipe, dataset: NodeDataset) -> None:

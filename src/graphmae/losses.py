@@ -19,6 +19,10 @@ class ScaledCosineError(nn.Module):
 
     A target of zeros has no direction, so it is left out of the mean.
 
+    A prediction of zeros (a masked node among masked neighbours, before the first step) gets a gradient of about 1e12
+    from the normalisation. It reaches nothing but the decoder's bias, which Adam then holds still for the rest of the
+    training. The published results depend on it: see docs/findings.md before changing this line or clipping gradients.
+
     >>> x = torch.eye(3)
     >>> float(ScaledCosineError(gamma=2)(x, x))
     0.0
@@ -31,7 +35,7 @@ class ScaledCosineError(nn.Module):
         self.gamma = gamma
 
     def forward(self, prediction: Tensor, target: Tensor) -> Tensor:
-        cosine = F.cosine_similarity(prediction, target, dim=-1)
+        cosine = (F.normalize(prediction, dim=-1) * F.normalize(target, dim=-1)).sum(-1)
         # Rounding can push the cosine past 1; a fractional power of a negative number is NaN.
         error = (1 - cosine).clamp(min=0).pow(self.gamma)
         return _mean_over(error, target.abs().sum(-1) > 0)

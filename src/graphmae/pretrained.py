@@ -19,7 +19,12 @@ from .runtime.environment import package_version
 from .runtime.errors import ConfigError, InputError
 
 FORMAT = 1
-KINDS = {"encoder": encoders.REGISTRY, "decoder": decoders.REGISTRY, "mask": masking.REGISTRY, "loss": losses.REGISTRY}
+KINDS = {
+    "encoder": encoders.REGISTRY,
+    "decoder": decoders.REGISTRY,
+    "mask": masking.REGISTRY,
+    "loss": losses.REGISTRY,
+}
 
 
 def save(model: GraphMAE, folder: str | Path) -> Path:
@@ -56,7 +61,9 @@ def load(folder: str | Path) -> GraphMAE:
     folder = find_checkpoint(folder)
     config = read_json(folder / "config.json")
     if config.get("format") != FORMAT:
-        raise InputError(f"{folder}: config.json has format {config.get('format')!r}; this version reads {FORMAT}")
+        raise InputError(
+            f"{folder}: config.json has format {config.get('format')!r}; this version reads {FORMAT}"
+        )
     try:
         parts = {kind: _build(kind, config[kind]) for kind in KINDS}
         model = GraphMAE(**parts, remask=config["remask"], drop_edge=config["drop_edge"])  # type: ignore[arg-type]
@@ -64,24 +71,31 @@ def load(folder: str | Path) -> GraphMAE:
         raise InputError(f"{folder}: config.json lacks {error}") from None
     except ConfigError as error:
         raise ConfigError(
-            [*error.problems, "if a part is your own, import the module that registers it before loading"], str(folder)
+            [*error.problems, "if a part is your own, import the module that registers it before loading"],
+            str(folder),
         ) from None
     model.inputs = dict(config.get("inputs", {}))
     try:
         model.load_state_dict(load_file(folder / "model.safetensors"))
     except (SafetensorError, OSError, RuntimeError) as error:
-        raise InputError(f"{folder}: model.safetensors does not fit config.json or is damaged ({error})") from None
+        raise InputError(
+            f"{folder}: model.safetensors does not fit config.json or is damaged ({error})"
+        ) from None
     return model.eval()
 
 
 def find_checkpoint(folder: str | Path) -> Path:
     """The folder itself, or the first seed of a run."""
     folder = Path(folder)
-    seeds = sorted(folder.glob("seed-*/config.json"), key=lambda p: int(re.sub(r"\D", "", p.parent.name) or 0))
+    seeds = sorted(
+        folder.glob("seed-*/config.json"), key=lambda p: int(re.sub(r"\D", "", p.parent.name) or 0)
+    )
     for candidate in (folder / "config.json", *seeds):
         if candidate.is_file():
             return candidate.parent
-    raise InputError(f"{folder} is not a checkpoint: it holds no config.json (and no seed-N folder that does)")
+    raise InputError(
+        f"{folder} is not a checkpoint: it holds no config.json (and no seed-N folder that does)"
+    )
 
 
 def card(model: GraphMAE, config: dict[str, Any]) -> str:
@@ -94,7 +108,7 @@ def card(model: GraphMAE, config: dict[str, Any]) -> str:
         f"A graph encoder of {count:,} parameters, pre-trained without labels by masked autoencoding with graphmae "
         f"{config['graphmae']}. It takes {model.encoder.in_channels} features a node and gives "
         f"{model.encoder.out_channels}.\n\n"
-        "```python\nimport graphmae as gm\n\nmodel = gm.load(\"this-folder\")\nz = gm.embed(model, data)\n```\n\n"
+        '```python\nimport graphmae as gm\n\nmodel = gm.load("this-folder")\nz = gm.embed(model, data)\n```\n\n'
         f"| encoder option | value |\n|---|---|\n{rows}\n\n"
         f"Features were treated as: `{config['inputs'] or 'handed in'}`. "
         "How it was trained and how it scores: `result.json` and `recipe.json` of the run.\n"

@@ -73,7 +73,11 @@ class Result:
         for row in self.rows():
             if row != "pretrained":
                 scores = self.column(row, self.rule)
-                baselines[row] = {"mean": statistics.fmean(scores), "std": statistics.pstdev(scores), "scores": scores}
+                baselines[row] = {
+                    "mean": statistics.fmean(scores),
+                    "std": statistics.pstdev(scores),
+                    "scores": scores,
+                }
         return {
             "recipe": self.recipe,
             "metric": self.metric,

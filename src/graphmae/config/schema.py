@@ -43,7 +43,11 @@ class Train:
             *_below(self.batch_size, 1, "train.batch_size"),
             *_below(self.weight_decay, 0, "train.weight_decay"),
             *([] if self.lr > 0 else [f"train.lr must be above 0, not {self.lr}"]),
-            *(["train.clip_norm must be above 0"] if self.clip_norm is not None and self.clip_norm <= 0 else []),
+            *(
+                ["train.clip_norm must be above 0"]
+                if self.clip_norm is not None and self.clip_norm <= 0
+                else []
+            ),
         ]
 
 
@@ -69,7 +73,11 @@ class Evaluation:
             *_below(self.weight_decay, 0, "evaluation.weight_decay"),
             *_below(self.supervised_weight_decay, 0, "evaluation.supervised_weight_decay"),
             *([] if self.lr > 0 else [f"evaluation.lr must be above 0, not {self.lr}"]),
-            *([] if self.supervised_lr > 0 else [f"evaluation.supervised_lr must be above 0, not {self.supervised_lr}"]),
+            *(
+                []
+                if self.supervised_lr > 0
+                else [f"evaluation.supervised_lr must be above 0, not {self.supervised_lr}"]
+            ),
         ]
 
 

@@ -106,8 +106,12 @@ def read(name: str, files: dict[str, Path]) -> dict[str, Tensor]:
         test_index = np.array([int(line) for line in path.read_text().split()], dtype=np.int64)
     except ValueError:
         raise DataError(f"{path} is broken: every line must be a node number") from None
-    if not (x.shape[0] == len(y) and tx.shape[0] == len(ty) == len(test_index) and allx.shape[0] == len(ally)):
-        raise DataError(f"{name}: the raw files do not belong together (x/y, tx/ty/test.index, allx/ally differ in rows)")
+    if not (
+        x.shape[0] == len(y) and tx.shape[0] == len(ty) == len(test_index) and allx.shape[0] == len(ally)
+    ):
+        raise DataError(
+            f"{name}: the raw files do not belong together (x/y, tx/ty/test.index, allx/ally differ in rows)"
+        )
     if len(test_index) == 0 or test_index.min() < allx.shape[0]:
         raise DataError(f"{path} is broken: test nodes must come after the {allx.shape[0]} training nodes")
 
@@ -121,7 +125,9 @@ def read(name: str, files: dict[str, Path]) -> dict[str, Tensor]:
     pairs = [(int(a), int(b)) for a, neighbours in graph.items() for b in neighbours]
     edges = np.array(pairs, dtype=np.int64).reshape(-1, 2)
     if len(edges) and (edges.min() < 0 or edges.max() >= num_nodes):
-        raise DataError(f"{files[f'ind.{low}.graph']} names node {int(edges.max())}, but there are {num_nodes} nodes")
+        raise DataError(
+            f"{files[f'ind.{low}.graph']} names node {int(edges.max())}, but there are {num_nodes} nodes"
+        )
     both = np.concatenate([edges, edges[:, ::-1]])
     both = np.unique(both[both[:, 0] != both[:, 1]], axis=0)
 

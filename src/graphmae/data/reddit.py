@@ -21,7 +21,10 @@ RAW = RawFiles(
     "Reddit",
     ("Reddit/raw",),
     {"reddit_data.npz": "", "reddit_graph.npz": ""},
-    archive=("https://data.dgl.ai/dataset/reddit.zip", ""),  # no digest was ever published; the reader checks the content
+    archive=(
+        "https://data.dgl.ai/dataset/reddit.zip",
+        "",
+    ),  # no digest was ever published; the reader checks the content
 )
 
 
@@ -53,12 +56,16 @@ def read(files: dict[str, Path]) -> dict[str, Tensor]:
     except KeyError as error:
         raise DataError(f"Reddit: the raw files have no array {error}") from None
     if not len(x) == len(y) == len(role) or len(row) != len(col):
-        raise DataError(f"Reddit: {len(x)} rows of features, {len(y)} labels, {len(role)} roles; they must agree")
+        raise DataError(
+            f"Reddit: {len(x)} rows of features, {len(y)} labels, {len(role)} roles; they must agree"
+        )
     if not np.isin(role, (1, 2, 3)).all():
         raise DataError(f"{files['reddit_data.npz']}: node_types must be 1 (train), 2 (val) or 3 (test)")
     edge_index = torch.from_numpy(np.stack([row, col]).astype(np.int64))
     if edge_index.numel() and (int(edge_index.max()) >= len(x) or int(edge_index.min()) < 0):
-        raise DataError(f"{files['reddit_graph.npz']} names node {int(edge_index.max())}, but there are {len(x)} nodes")
+        raise DataError(
+            f"{files['reddit_graph.npz']} names node {int(edge_index.max())}, but there are {len(x)} nodes"
+        )
     return {
         "x": torch.from_numpy(x.astype(np.float32)),
         "y": torch.from_numpy(y.astype(np.int64)),

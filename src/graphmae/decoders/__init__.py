@@ -6,4 +6,16 @@ from .pointwise import MLP, Linear
 
 register, build, names, describe = REGISTRY.register, REGISTRY.build, REGISTRY.names, REGISTRY.describe
 
-__all__ = ["GAT", "GCN", "GIN", "MLP", "REGISTRY", "Decoder", "Linear", "build", "describe", "names", "register"]
+__all__ = [
+    "GAT",
+    "GCN",
+    "GIN",
+    "MLP",
+    "REGISTRY",
+    "Decoder",
+    "Linear",
+    "build",
+    "describe",
+    "names",
+    "register",
+]

@@ -35,8 +35,11 @@ class GAT(_ConvDecoder):
         dropout: float = 0.2,
         attention_dropout: float = 0.1,
         negative_slope: float = 0.2,
+        bias: bool = True,
     ) -> None:
-        conv = GATConv(in_channels, out_channels, heads, attention_dropout, negative_slope, concat=False)
+        conv = GATConv(
+            in_channels, out_channels, heads, attention_dropout, negative_slope, concat=False, bias=bias
+        )
         super().__init__(Block(conv, dropout))
 
 
@@ -44,8 +47,8 @@ class GAT(_ConvDecoder):
 class GCN(_ConvDecoder):
     """One graph convolution."""
 
-    def __init__(self, in_channels: int, out_channels: int, dropout: float = 0.2) -> None:
-        super().__init__(Block(GCNConv(in_channels, out_channels), dropout))
+    def __init__(self, in_channels: int, out_channels: int, dropout: float = 0.2, bias: bool = True) -> None:
+        super().__init__(Block(GCNConv(in_channels, out_channels, bias), dropout))
 
 
 @REGISTRY.register("gin")
@@ -59,6 +62,7 @@ class GIN(_ConvDecoder):
         dropout: float = 0.2,
         norm: str = "none",
         activation: str = "prelu",
+        bias: bool = True,
     ) -> None:
-        mlp = Perceptron(in_channels, in_channels, out_channels, norm=norm, activation=activation)
+        mlp = Perceptron(in_channels, in_channels, out_channels, norm=norm, activation=activation, bias=bias)
         super().__init__(Block(GINConv(mlp), dropout))

@@ -7,4 +7,15 @@ from .gin import GIN
 
 register, build, names, describe = REGISTRY.register, REGISTRY.build, REGISTRY.names, REGISTRY.describe
 
-__all__ = ["GAT", "GCN", "GIN", "REGISTRY", "Encoder", "StackedEncoder", "build", "describe", "names", "register"]
+__all__ = [
+    "GAT",
+    "GCN",
+    "GIN",
+    "REGISTRY",
+    "Encoder",
+    "StackedEncoder",
+    "build",
+    "describe",
+    "names",
+    "register",
+]

@@ -56,7 +56,11 @@ class StackedEncoder(Encoder):
 
 def layer_widths(in_channels: int, hidden_channels: int, num_layers: int) -> list[int]:
     """Input width of every layer."""
-    for name, value in (("in_channels", in_channels), ("hidden_channels", hidden_channels), ("num_layers", num_layers)):
+    for name, value in (
+        ("in_channels", in_channels),
+        ("hidden_channels", hidden_channels),
+        ("num_layers", num_layers),
+    ):
         if value < 1:
             raise ConfigError(f"{name} must be at least 1, not {value}")
     return [in_channels, *[hidden_channels] * (num_layers - 1)]

@@ -27,7 +27,11 @@ class GCN(StackedEncoder):
     ) -> None:
         blocks = [
             Block(
-                GCNConv(width, hidden_channels), dropout=dropout, norm=norm, activation=activation, residual=residual
+                GCNConv(width, hidden_channels),
+                dropout=dropout,
+                norm=norm,
+                activation=activation,
+                residual=residual,
             )
             for width in layer_widths(in_channels, hidden_channels, num_layers)
         ]

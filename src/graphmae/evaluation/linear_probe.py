@@ -37,6 +37,7 @@ def linear_probe(
             epochs=config.epochs,
             lr=config.lr,
             weight_decay=config.weight_decay,
+            capture=device.type == "cuda",
             after_epoch=after_epoch,
         )
     return by_rule(validation, tests)

@@ -1,11 +1,13 @@
 """The few sparse operations everything runs on. One function each; the implementation is chosen here, by device.
 
-`reference` is plain torch and always there; `cpu` is numba, row by row, with no edge × channel tensor.
+`reference` is plain torch and always there; `cpu` is numba and `cuda` is Triton, row by row, with no edge × channel
+tensor. Where numba or Triton is missing the reference runs, with one warning.
 `GRAPHMAE_KERNELS=reference` or `with use("reference"):` overrides the choice.
 """
 
 from __future__ import annotations
 
+import importlib
 import os
 import warnings
 from collections.abc import Iterator
@@ -18,11 +20,11 @@ from torch import Tensor
 
 from ..runtime.errors import InputError, unknown
 from . import reference
-from .adjacency import Adjacency, adjacency
+from .adjacency import Adjacency, RowsView, adjacency, rows_view
 
-__all__ = ["Adjacency", "adjacency", "aggregate", "dropout", "row_softmax", "use"]
+__all__ = ["Adjacency", "RowsView", "adjacency", "aggregate", "dropout", "row_softmax", "rows_view", "use"]
 
-CHOICES = ("auto", "reference", "cpu")
+CHOICES = ("auto", "reference", "cpu", "cuda")
 _choice = os.environ.get("GRAPHMAE_KERNELS", "auto")
 
 
@@ -59,16 +61,22 @@ def use(choice: str) -> Iterator[None]:
 def _implementation(x: Tensor) -> ModuleType:
     if _choice not in CHOICES:
         raise InputError(unknown("value of GRAPHMAE_KERNELS:", _choice, CHOICES))
-    if _choice == "reference" or x.device.type != "cpu" or x.dtype not in (torch.float32, torch.float64):
+    device = x.device.type if _choice == "auto" else _choice
+    if device not in _PACKAGES or x.dtype not in (torch.float32, torch.float64):
         return reference
-    return _numba() or reference
+    return _fast(device) or reference
+
+
+_PACKAGES = {"cpu": "numba", "cuda": "triton"}
 
 
 @cache
-def _numba() -> ModuleType | None:
+def _fast(device: str) -> ModuleType | None:
     try:
-        from . import cpu
+        return importlib.import_module(f".{device}", __name__)
     except ImportError:
-        warnings.warn("numba is missing: the slower plain-torch kernels run instead", RuntimeWarning, stacklevel=4)
+        package = _PACKAGES[device]
+        warnings.warn(
+            f"{package} is missing: slower plain-torch kernels run instead", RuntimeWarning, stacklevel=4
+        )
         return None
-    return cpu

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 
 import torch
@@ -63,6 +64,38 @@ def adjacency(edge_index: Tensor, num_nodes: int) -> Adjacency:
         cached = (key, Adjacency.from_edges(edge_index, num_nodes))
         edge_index._graphmae_adjacency = cached  # type: ignore[attr-defined]
     return cached[1]
+
+
+@dataclass(frozen=True)
+class RowsView:
+    """A graph seen from some of its rows.
+
+    On the CPU `adj` holds just those rows. On CUDA it stays whole and `pick` selects afterwards, so that shapes do
+    not change from step to step and the step can be recorded.
+    """
+
+    adj: Adjacency
+    receiver: Tensor  # [E] the node each edge of `adj` ends in
+    symmetric_weight_of: tuple[Adjacency, Tensor | None]
+    picked: Tensor | None
+
+    def pick(self, out: Tensor) -> Tensor:
+        """The asked-for rows of an aggregate over `adj`."""
+        return out if self.picked is None else out.index_select(0, self.picked)
+
+    @property
+    def symmetric_weight(self) -> Tensor:
+        whole, edges = self.symmetric_weight_of
+        return whole.symmetric_weight if edges is None else whole.symmetric_weight[edges]
+
+
+def rows_view(edge_index: Tensor, x: Tensor, rows: Tensor | None) -> RowsView:
+    """The graph as needed to compute `rows` (None: all) from the features `x` [N, d]."""
+    whole = adjacency(edge_index, x.size(0))
+    if rows is None or x.is_cuda:
+        return RowsView(whole, whole.row, (whole, None), rows)
+    adj, edges = whole.restrict(rows)
+    return RowsView(adj, rows[adj.row], (whole, edges), None)
 
 
 def _offsets(sorted_index: Tensor, size: int) -> Tensor:

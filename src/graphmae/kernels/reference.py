@@ -13,13 +13,13 @@ def row_softmax(adj: Adjacency, logits: Tensor) -> Tensor:
     index = adj.row.unsqueeze(1).expand_as(logits)
     highest = logits.new_zeros(adj.num_rows, logits.size(1))
     highest = highest.scatter_reduce(0, index, logits.detach(), "amax", include_self=False)
-    weight = (logits - highest[adj.row]).exp()
+    weight = (logits - highest.index_select(0, adj.row)).exp()
     total = torch.zeros_like(highest).index_add(0, adj.row, weight)
-    return weight / total[adj.row]
+    return weight / total.index_select(0, adj.row)
 
 
 def aggregate(adj: Adjacency, x: Tensor, weight: Tensor | None) -> Tensor:
-    message = x[adj.col]
+    message = x.index_select(0, adj.col)
     if weight is not None:
         message = message * weight.unsqueeze(-1)
     heads = message.size(1)

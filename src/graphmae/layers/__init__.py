@@ -4,4 +4,14 @@ from .block import Block, activations, make_activation, make_norm, norms
 from .conv import GATConv, GCNConv, GINConv
 from .mlp import MLP
 
-__all__ = ["Block", "GATConv", "GCNConv", "GINConv", "MLP", "activations", "make_activation", "make_norm", "norms"]
+__all__ = [
+    "Block",
+    "GATConv",
+    "GCNConv",
+    "GINConv",
+    "MLP",
+    "activations",
+    "make_activation",
+    "make_norm",
+    "norms",
+]

@@ -44,7 +44,12 @@ class Block(nn.Module):
     """
 
     def __init__(
-        self, conv: nn.Module, dropout: float, norm: str = "none", activation: str = "none", residual: bool = False
+        self,
+        conv: nn.Module,
+        dropout: float,
+        norm: str = "none",
+        activation: str = "none",
+        residual: bool = False,
     ) -> None:
         super().__init__()
         if not 0 <= dropout < 1:
@@ -54,7 +59,9 @@ class Block(nn.Module):
         self.norm, self.activation = make_norm(norm, width), make_activation(activation)
         self.residual: nn.Module | None = None
         if residual:
-            self.residual = nn.Identity() if in_channels == width else nn.Linear(in_channels, width, bias=False)
+            self.residual = (
+                nn.Identity() if in_channels == width else nn.Linear(in_channels, width, bias=False)
+            )
 
     def forward(self, x: Tensor, edge_index: Tensor, rows: Tensor | None = None) -> Tensor:
         x = kernels.dropout(x, self.dropout, self.training)

@@ -31,6 +31,7 @@ class GATConv(nn.Module):
         attention_dropout: float = 0.0,
         negative_slope: float = 0.2,
         concat: bool = True,
+        bias: bool = True,
     ) -> None:
         super().__init__()
         if heads < 1:
@@ -42,7 +43,7 @@ class GATConv(nn.Module):
         self.attention_dropout, self.negative_slope = attention_dropout, negative_slope
         self.weight = nn.Parameter(torch.empty(heads, out_channels, in_channels))
         self.attention = nn.Parameter(torch.empty(2, heads, out_channels))  # for the sender, for the receiver
-        self.bias = nn.Parameter(torch.zeros(self.width))
+        self.bias = nn.Parameter(torch.empty(self.width)) if bias else None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -50,56 +51,56 @@ class GATConv(nn.Module):
         nn.init.xavier_normal_(self.weight.view(-1, self.in_channels), gain)
         # The published fans of a [1, heads, channels] tensor: heads · channels in, channels out.
         nn.init.normal_(self.attention, std=gain * math.sqrt(2 / (self.out_channels * (self.heads + 1))))
-        nn.init.zeros_(self.bias)
+        if self.bias is not None:
+            nn.init.zeros_(self.bias)
 
     def forward(self, x: Tensor, edge_index: Tensor, rows: Tensor | None = None) -> Tensor:
-        adj = kernels.adjacency(edge_index, x.size(0))
-        if rows is not None:
-            adj, _ = adj.restrict(rows)
+        view = kernels.rows_view(edge_index, x, rows)
         if self.in_channels < self.out_channels:  # attend with (Wᵀa)·x, aggregate x, then project
             score = x @ torch.einsum("hci,shc->ish", self.weight, self.attention).flatten(1)
-            alpha = self._attend(adj, score.view(-1, 2, self.heads), rows)
-            out = kernels.aggregate(adj, x.unsqueeze(1).expand(-1, self.heads, -1), alpha)
+            alpha = self._attend(view, score.view(-1, 2, self.heads))
+            out = view.pick(kernels.aggregate(view.adj, x.unsqueeze(1).expand(-1, self.heads, -1), alpha))
             out = torch.einsum("rhi,hci->rhc", out, self.weight)
         else:
             h = F.linear(x, self.weight.flatten(0, 1)).view(-1, self.heads, self.out_channels)
-            alpha = self._attend(adj, torch.einsum("nhc,shc->nsh", h, self.attention), rows)
-            out = kernels.aggregate(adj, h, alpha)
-        return (out.flatten(1) if self.concat else out.mean(1)) + self.bias
+            alpha = self._attend(view, torch.einsum("nhc,shc->nsh", h, self.attention))
+            out = view.pick(kernels.aggregate(view.adj, h, alpha))
+        out = out.flatten(1) if self.concat else out.mean(1)
+        return out if self.bias is None else out + self.bias
 
-    def _attend(self, adj: kernels.Adjacency, score: Tensor, rows: Tensor | None) -> Tensor:
+    def _attend(self, view: kernels.RowsView, score: Tensor) -> Tensor:
         """[E, heads] attention weights from the [N, 2, heads] scores of senders and receivers."""
-        receiver = adj.row if rows is None else rows[adj.row]
-        logits = F.leaky_relu(score[:, 0][adj.col] + score[:, 1][receiver], self.negative_slope)
-        return kernels.dropout(kernels.row_softmax(adj, logits), self.attention_dropout, self.training)
+        logits = score[:, 0].index_select(0, view.adj.col) + score[:, 1].index_select(0, view.receiver)
+        alpha = kernels.row_softmax(view.adj, F.leaky_relu(logits, self.negative_slope))
+        return kernels.dropout(alpha, self.attention_dropout, self.training)
 
 
 class GCNConv(nn.Module):
     """out_i = Σ_j W x_j / √(d_i d_j) + b."""
 
-    def __init__(self, in_channels: int, out_channels: int) -> None:
+    def __init__(self, in_channels: int, out_channels: int, bias: bool = True) -> None:
         super().__init__()
         self.in_channels, self.width = in_channels, out_channels
         self.weight = nn.Parameter(torch.empty(out_channels, in_channels))
-        self.bias = nn.Parameter(torch.zeros(out_channels))
+        self.bias = nn.Parameter(torch.empty(out_channels)) if bias else None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         nn.init.xavier_uniform_(self.weight)
-        nn.init.zeros_(self.bias)
+        if self.bias is not None:
+            nn.init.zeros_(self.bias)
 
     def forward(self, x: Tensor, edge_index: Tensor, rows: Tensor | None = None) -> Tensor:
-        adj = kernels.adjacency(edge_index, x.size(0))
-        weight = adj.symmetric_weight
-        if rows is not None:
-            adj, edges = adj.restrict(rows)
-            weight = weight[edges]
-        weight = weight.to(x.dtype)
+        view = kernels.rows_view(edge_index, x, rows)
+        weight = view.symmetric_weight.to(x.dtype)
         if self.in_channels < self.width:
-            out = F.linear(kernels.aggregate(adj, x.unsqueeze(1), weight).squeeze(1), self.weight)
+            out = view.pick(kernels.aggregate(view.adj, x.unsqueeze(1), weight)).squeeze(1)
+            out = F.linear(out, self.weight)
         else:
-            out = kernels.aggregate(adj, F.linear(x, self.weight).unsqueeze(1), weight).squeeze(1)
-        return out + self.bias
+            out = view.pick(
+                kernels.aggregate(view.adj, F.linear(x, self.weight).unsqueeze(1), weight)
+            ).squeeze(1)
+        return out if self.bias is None else out + self.bias
 
 
 class GINConv(nn.Module):
@@ -111,8 +112,8 @@ class GINConv(nn.Module):
         self.in_channels, self.width = mlp.in_channels, mlp.width
 
     def forward(self, x: Tensor, edge_index: Tensor, rows: Tensor | None = None) -> Tensor:
-        adj = kernels.adjacency(edge_index, x.size(0))
-        if rows is not None:
-            adj, _ = adj.restrict(rows)
-        own = x if rows is None else x[rows]
-        return self.mlp((1 + self.eps) * own + kernels.aggregate(adj, x.unsqueeze(1)).squeeze(1))
+        view = kernels.rows_view(edge_index, x, rows)
+        own = x if rows is None else x.index_select(0, rows)
+        return self.mlp(
+            (1 + self.eps) * own + view.pick(kernels.aggregate(view.adj, x.unsqueeze(1))).squeeze(1)
+        )

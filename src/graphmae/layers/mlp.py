@@ -8,7 +8,7 @@ from .block import make_activation, make_norm
 
 
 class MLP(nn.Module):
-    """linear → norm → activation → … → linear; nothing after the last map."""
+    """linear → norm → activation → … → linear; nothing after the last map, which alone can go without `bias`."""
 
     def __init__(
         self,
@@ -18,6 +18,7 @@ class MLP(nn.Module):
         num_layers: int = 2,
         norm: str = "none",
         activation: str = "prelu",
+        bias: bool = True,
     ) -> None:
         super().__init__()
         self.in_channels, self.width = in_channels, out_channels
@@ -25,7 +26,7 @@ class MLP(nn.Module):
         steps: list[nn.Module] = []
         for a, b in zip(widths[:-2], widths[1:-1], strict=True):
             steps += [nn.Linear(a, b), make_norm(norm, b), make_activation(activation)]
-        self.steps = nn.Sequential(*steps, nn.Linear(widths[-2], widths[-1]))
+        self.steps = nn.Sequential(*steps, nn.Linear(widths[-2], widths[-1], bias=bias))
 
     def forward(self, x: Tensor) -> Tensor:
         return self.steps(x)

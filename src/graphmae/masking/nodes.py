@@ -68,12 +68,14 @@ class RandomNodeMask(NodeMask):
             if not 0 <= value <= 1:
                 raise ConfigError(f"mask.{name} must lie in [0, 1], not {value}")
         if replace_rate + keep_rate > 1:
-            raise ConfigError(f"mask.replace_rate + mask.keep_rate must be at most 1, not {replace_rate + keep_rate}")
+            raise ConfigError(
+                f"mask.replace_rate + mask.keep_rate must be at most 1, not {replace_rate + keep_rate}"
+            )
         self.rate, self.replace_rate, self.keep_rate = rate, replace_rate, keep_rate
 
     def draw(self, num_nodes: int, device: torch.device | str = "cpu") -> MaskedNodes:
         count = max(1, min(round(self.rate * num_nodes), num_nodes - 1))
-        shuffled = torch.randperm(num_nodes, device=device)
+        shuffled = torch.rand(num_nodes, device=device, dtype=torch.float64).argsort()
         masked, visible = shuffled[:count], shuffled[count:]
         # Differs: donors are visible nodes (never the node itself, never another masked one), so no target leaks.
         num_replaced = min(round(self.replace_rate * count), count) if len(visible) else 0

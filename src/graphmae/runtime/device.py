@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import torch
 
 from .errors import InputError
@@ -22,3 +25,21 @@ def resolve_device(name: str | torch.device = "auto") -> torch.device:
     if device.type == "cuda" and device.index is not None and device.index >= torch.cuda.device_count():
         raise InputError(f"device {name!r}: there are only {torch.cuda.device_count()} CUDA devices")
     return device
+
+
+@contextmanager
+def numerics(device: torch.device) -> Iterator[None]:
+    """How to compute for the length of a block: bit-identical sums on the CPU, TF32 products on CUDA.
+
+    On CUDA a few sums run in an order that is not fixed; the same seed then agrees to rounding only.
+    """
+    strict, precision = torch.are_deterministic_algorithms_enabled(), torch.get_float32_matmul_precision()
+    if device.type == "cpu":
+        torch.use_deterministic_algorithms(True)
+    else:
+        torch.set_float32_matmul_precision("high")
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(strict)
+        torch.set_float32_matmul_precision(precision)

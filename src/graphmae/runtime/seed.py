@@ -18,20 +18,6 @@ def seed_everything(seed: int) -> None:
     torch.manual_seed(seed)
 
 
-@contextmanager
-def deterministic(device: torch.device) -> Iterator[None]:
-    """Bit-identical arithmetic on the CPU for the length of the block.
-
-    On CUDA a few sums run in an order that is not fixed; seeds then agree to rounding only.
-    """
-    before = torch.are_deterministic_algorithms_enabled()
-    torch.use_deterministic_algorithms(before or device.type == "cpu")
-    try:
-        yield
-    finally:
-        torch.use_deterministic_algorithms(before)
-
-
 def random_state() -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
     """Every generator training can draw from, as tensors and JSON values."""
     name, keys, position, has_gauss, cached = np.random.get_state()
@@ -40,7 +26,10 @@ def random_state() -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
     if torch.cuda.is_available():
         for index, state in enumerate(torch.cuda.get_rng_state_all()):
             tensors[f"cuda.{index}"] = state
-    values = {"numpy": [name, int(position), int(has_gauss), float(cached)], "python": [version, list(internal), gauss]}
+    values = {
+        "numpy": [name, int(position), int(has_gauss), float(cached)],
+        "python": [version, list(internal), gauss],
+    }
     return tensors, values
 
 

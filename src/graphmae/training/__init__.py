@@ -6,4 +6,13 @@ from .pretrain import batches_of, pretrain_model
 from .progress import Progress, quiet
 from .state import TrainingState
 
-__all__ = ["Progress", "TrainingState", "batches_of", "fit", "make_optimizer", "pretrain_model", "quiet", "schedule_factor"]
+__all__ = [
+    "Progress",
+    "TrainingState",
+    "batches_of",
+    "fit",
+    "make_optimizer",
+    "pretrain_model",
+    "quiet",
+    "schedule_factor",
+]

@@ -17,7 +17,8 @@ import torch
 from torch import Tensor, nn
 
 from ..runtime.errors import GraphMAEError, Interrupted
-from .optim import make_optimizer, schedule_factor
+from .capture import CapturedStep
+from .optim import make_optimizer, schedule_factor, set_rate
 from .progress import Display, quiet
 from .state import TrainingState
 
@@ -40,6 +41,7 @@ def fit(
     state: TrainingState | None = None,
     resume: bool = False,
     seconds_between_saves: float = 60.0,
+    capture: bool = False,
     after_epoch: Callable[[int], dict[str, Any] | None] | None = None,
 ) -> float:
     """Minimise `step(batch)` over the parameters of `module`; returns the mean loss of the last epoch.
@@ -49,9 +51,21 @@ def fit(
         batches: called once an epoch.
         metrics: a JSONL file, one line an epoch.
         state: saved every `seconds_between_saves` and on Ctrl-C; with `resume` training goes on from it.
+        capture: record the step on CUDA and replay it; for a single batch of fixed shapes.
         after_epoch: called with the number of finished epochs; what it returns joins the metrics line.
     """
     optimizer = make_optimizer(module, lr, weight_decay)
+
+    def update(batch: Batch) -> Tensor:
+        optimizer.zero_grad(set_to_none=True)
+        loss = step(batch)
+        loss.backward()
+        if clip_norm is not None:
+            nn.utils.clip_grad_norm_(module.parameters(), clip_norm)
+        optimizer.step()
+        return loss.detach()
+
+    advance = CapturedStep(update) if capture else update
     done = state.load(module, optimizer) if resume and state is not None and state.exists() else 0
     began = saved = time.monotonic()
     loss = float("nan")
@@ -60,43 +74,35 @@ def fit(
         try:
             for epoch in range(done, epochs):
                 rate = lr * schedule_factor(schedule, epoch, epochs)
-                for group in optimizer.param_groups:
-                    group["lr"] = rate
-                loss = _epoch(module, step, batches(), optimizer, clip_norm)
+                set_rate(optimizer, rate)
+                module.train()
+                loss = float(torch.stack([advance(batch) for batch in batches()]).mean())
                 if not math.isfinite(loss):
-                    raise GraphMAEError(f"{label}: the loss became {loss} in epoch {epoch + 1}; try a smaller train.lr")
+                    raise GraphMAEError(
+                        f"{label}: the loss became {loss} in epoch {epoch + 1}; try a smaller train.lr"
+                    )
                 extra = after_epoch(epoch + 1) if after_epoch else None
                 display.update(epoch + 1, loss, rate)
-                write({"epoch": epoch + 1, "loss": loss, "lr": rate, "seconds": time.monotonic() - began, **(extra or {})})
+                write(
+                    {
+                        "epoch": epoch + 1,
+                        "loss": loss,
+                        "lr": rate,
+                        "seconds": time.monotonic() - began,
+                        **(extra or {}),
+                    }
+                )
                 due = time.monotonic() - saved >= seconds_between_saves
                 if state is not None and epoch + 1 < epochs and (due or stopping()):
                     state.save(epoch + 1, module, optimizer)
                     saved = time.monotonic()
                 if stopping() and epoch + 1 < epochs:
-                    raise Interrupted(f"stopped after epoch {epoch + 1} of {epochs}; --resume goes on from there")
+                    raise Interrupted(
+                        f"stopped after epoch {epoch + 1} of {epochs}; --resume goes on from there"
+                    )
         finally:
             display.stop()
     return loss
-
-
-def _epoch(
-    module: nn.Module,
-    step: Callable[[Batch], Tensor],
-    batches: Iterable[Batch],
-    optimizer: torch.optim.Optimizer,
-    clip_norm: float | None,
-) -> float:
-    module.train()
-    losses = []
-    for batch in batches:
-        optimizer.zero_grad(set_to_none=True)
-        loss = step(batch)
-        loss.backward()
-        if clip_norm is not None:
-            nn.utils.clip_grad_norm_(module.parameters(), clip_norm)
-        optimizer.step()
-        losses.append(loss.detach())
-    return float(torch.stack(losses).mean())
 
 
 @contextmanager

@@ -9,8 +9,24 @@ from torch import nn
 
 
 def make_optimizer(module: nn.Module, lr: float, weight_decay: float) -> torch.optim.Adam:
-    """Adam(0.9, 0.999, 1e-8) with L2 weight decay on every parameter, as published."""
-    return torch.optim.Adam(module.parameters(), lr=lr, weight_decay=weight_decay)
+    """Adam(0.9, 0.999, 1e-8) with L2 weight decay on every parameter, as published.
+
+    On CUDA it is one fused kernel whose rate lives on the device, so that a recorded step can read it.
+    """
+    parameters = list(module.parameters())
+    if parameters and parameters[0].is_cuda:
+        rate = torch.tensor(lr, device=parameters[0].device)
+        return torch.optim.Adam(parameters, lr=rate, weight_decay=weight_decay, fused=True, capturable=True)
+    return torch.optim.Adam(parameters, lr=lr, weight_decay=weight_decay)
+
+
+def set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
+    """Change the learning rate in place."""
+    for group in optimizer.param_groups:
+        if isinstance(group["lr"], torch.Tensor):
+            group["lr"].fill_(rate)
+        else:
+            group["lr"] = rate
 
 
 def schedule_factor(schedule: str, epoch: int, epochs: int) -> float:

@@ -33,6 +33,7 @@ def pretrain_model(
         weight_decay=train.weight_decay,
         schedule=train.schedule,
         clip_norm=train.clip_norm,
+        capture=device.type == "cuda" and len(bare) == 1 and getattr(model, "has_fixed_shapes", False),
         **loop,
     )
 

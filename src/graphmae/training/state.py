@@ -37,10 +37,14 @@ class TrainingState:
                     tensors[f"optimizer.{index}.{key}"] = value
                 else:
                     scalars[f"{index}.{key}"] = value
-        meta = {"epoch": epoch, "random": random_values, "groups": state["param_groups"], "scalars": scalars}
+        meta = {"epoch": epoch, "random": random_values, "scalars": scalars}
         self.path.parent.mkdir(parents=True, exist_ok=True)
         partial = self.path.with_name(f"{self.path.name}.{os.getpid()}.partial")
-        save_file({k: v.detach().cpu().contiguous().clone() for k, v in tensors.items()}, partial, {"state": json.dumps(meta)})
+        save_file(
+            {k: v.detach().cpu().contiguous().clone() for k, v in tensors.items()},
+            partial,
+            {"state": json.dumps(meta)},
+        )
         partial.replace(self.path)
 
     def load(self, module: nn.Module, optimizer: torch.optim.Optimizer) -> int:
@@ -50,7 +54,9 @@ class TrainingState:
                 meta = json.loads(file.metadata()["state"])
                 tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
         except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
-            raise InputError(f"{self.path} is not a training state ({error}); delete it to start over") from None
+            raise InputError(
+                f"{self.path} is not a training state ({error}); delete it to start over"
+            ) from None
         model = _below("model.", tensors)
         try:
             module.load_state_dict(model)
@@ -60,7 +66,8 @@ class TrainingState:
         for name, value in [*_below("optimizer.", tensors).items(), *meta["scalars"].items()]:
             index, key = name.split(".", 1)
             state.setdefault(int(index), {})[key] = value
-        optimizer.load_state_dict({"state": state, "param_groups": meta["groups"]})
+        # Rates and the like come from the caller; the state holds only what training has accumulated.
+        optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
         restore_random_state(_below("random.", tensors), meta["random"])
         return int(meta["epoch"])
 

@@ -1,0 +1,303 @@
+"""The verbs: run, pretrain, embed, evaluate, load. Wiring only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch_geometric.data import Data
+
+from . import config, experiment, model, pretrained
+from .config import Recipe, Train
+from .data import NodeDataset
+from .data.files import from_data, open_dataset
+from .data.splits import with_split
+from .embedding import embed_graph
+from .evaluation import judge
+from .model import GraphMAE
+from .pretrained import load
+from .registry import find_registry
+from .results import Result
+from .runtime.device import numerics, resolve_device
+from .runtime.environment import hardware, peak_bytes, versions
+from .runtime.errors import InputError
+from .runtime.seed import seed_everything
+from .training import Progress, quiet
+
+__all__ = ["embed", "evaluate", "load", "pretrain", "recipe", "recipes", "run"]
+
+Graphs = Data | Sequence[Data] | NodeDataset | str | Path
+
+
+def recipe(source: str | Path | Mapping[str, Any], *overrides: str) -> Recipe:
+    """A checked recipe: a published one by id, a TOML file, or a dictionary.
+
+    >>> recipe("node/cora").override("mask.rate=0.75").mask.options["rate"]
+    0.75
+    """
+    made = config.load(source, overrides)
+    model.check(made)
+    return made
+
+
+def recipes() -> list[str]:
+    """Ids of the recipes that come with graphmae."""
+    return config.names()
+
+
+def run(
+    source: str | Path | Mapping[str, Any] | Recipe,
+    seeds: Iterable[int] = (0,),
+    out: str | Path | None = None,
+    *,
+    overrides: Iterable[str] = (),
+    data_root: str | Path | None = None,
+    device: str = "auto",
+    resume: bool = False,
+    progress: bool = True,
+) -> Result:
+    """Run an experiment: pre-train and evaluate once a seed, leave everything in `out`.
+
+    >>> result = run("node/cora", seeds=range(20), out="runs/cora")  # doctest: +SKIP
+    >>> result.mean, result.std  # doctest: +SKIP
+    """
+    made = source.override(*overrides) if isinstance(source, Recipe) else recipe(source, *overrides)
+    folder = Path(out) if out is not None else next_folder(made.id, resume)
+    return experiment.run(
+        made,
+        seeds,
+        folder,
+        root=data_root,
+        device=device,
+        resume=resume,
+        display=Progress() if progress else quiet,
+    )
+
+
+def pretrain(
+    network: GraphMAE,
+    data: Graphs,
+    epochs: int = 500,
+    out: str | Path | None = None,
+    *,
+    lr: float = 1e-3,
+    weight_decay: float = 0.0,
+    schedule: str = "cosine",
+    clip_norm: float | None = None,
+    batch_size: int = 1,
+    seed: int | None = 0,
+    device: str = "auto",
+    resume: bool = False,
+    progress: bool = True,
+) -> GraphMAE:
+    """Pre-train a model of your own parts, in place, on your own graph. With `out` it is saved there.
+
+    Every node gets one self-loop (here and in `embed`). `seed` governs masking and dropout; the weights were drawn
+    when you made the parts.
+    """
+    train = Train(epochs, lr, weight_decay, schedule, clip_norm, batch_size)  # type: ignore[arg-type]
+    if problems := train.problems():
+        raise InputError("; ".join(problems))
+    datasets = _datasets(data, network.inputs, None)
+    graphs = [graph for dataset in datasets for graph in dataset.pretrain_graphs()]
+    _check_width(network, graphs)
+    place = resolve_device(device)
+    if seed is not None:
+        seed_everything(seed)
+    with numerics(place):
+        experiment.train(
+            network,
+            graphs,
+            train,
+            Path(out) if out is not None else None,
+            place,
+            resume=resume,
+            display=Progress() if progress else quiet,
+            label="pretrain",
+        )
+    network.eval()
+    if out is not None:
+        pretrained.save(network, out)
+        experiment.forget_state(Path(out))
+    return network
+
+
+def pretrain_on(
+    graph: str | Path,
+    *,
+    recipe: str | Path = "default",
+    overrides: Iterable[str] = (),
+    out: str | Path | None = None,
+    seed: int = 0,
+    data_root: str | Path | None = None,
+    device: str = "auto",
+    resume: bool = False,
+) -> Path:
+    """Pre-train what a recipe describes on a data set's name or a graph file; returns the checkpoint's folder."""
+    base = config.load(recipe).to_dict()
+    known = str(graph) in find_registry("data").names()
+    base["data"] = {**base["data"], "name": str(graph)} if known else {"name": "file", "path": str(graph)}
+    allowed = {"name", *find_registry("data").options(base["data"]["name"])}
+    base["data"] = {key: value for key, value in base["data"].items() if key in allowed}
+    base.pop("published", None)
+    made = config.load(base, overrides)
+    model.check(made)
+    dataset = experiment.load_data(made, data_root)
+    place = resolve_device(device)
+    seed_everything(seed)
+    network = model.build(made, dataset.in_channels)
+    network.inputs = {key: value for key, value in made.data.options.items() if key != "path"}
+    folder = Path(out) if out is not None else next_folder(Path(graph).stem, resume)
+    experiment.claim_folder(folder, made, resume)
+    with numerics(place):
+        experiment.train(
+            network,
+            dataset.pretrain_graphs(),
+            made.train,
+            folder,
+            place,
+            resume=resume,
+            display=Progress(),
+            label=f"{Path(graph).stem}, seed {seed}",
+        )
+    pretrained.save(network, folder)
+    experiment.forget_state(folder)
+    return folder
+
+
+def write_embeddings(
+    checkpoint: str | Path,
+    graph: str | Path,
+    out: Path,
+    *,
+    data_root: str | Path | None = None,
+    device: str = "auto",
+) -> tuple[int, int]:
+    """Embed every node of a data set or file into `out`; returns the shape."""
+    if not out.parent.is_dir():
+        raise InputError(f"{out.parent} is not a folder")
+    made = load(checkpoint)
+    dataset = _datasets(graph, made.inputs, data_root)[0]
+    z = torch.cat([embed_graph(made.encoder, g, device) for g in dataset.graphs]).numpy()
+    partial = out.with_name(f"{out.name}.partial{out.suffix}")
+    if out.suffix == ".csv":
+        np.savetxt(partial, z, delimiter=",", fmt="%.9g")
+    elif out.suffix == ".npz":
+        np.savez(partial, embeddings=z)
+    else:
+        np.save(partial, z)
+    partial.replace(out)
+    return int(z.shape[0]), int(z.shape[1])
+
+
+def data_is_there(name: str, data_root: str | Path | None = None) -> None:
+    """Load a data set once, downloading it where it is missing; raises `DataError` where it cannot be had."""
+    find_registry("data").build(name, root=data_root)
+
+
+def embed(network: GraphMAE | nn.Module | str | Path, data: Graphs, device: str | None = None) -> Any:
+    """Embeddings of every node, [num_nodes, out_channels]; a list of tensors for a list of graphs.
+
+    `network` is a model, a bare encoder, or the folder of a checkpoint.
+    """
+    made = load(network) if isinstance(network, str | Path) else network
+    encoder = made.encoder if isinstance(made, GraphMAE) else made
+    inputs = made.inputs if isinstance(made, GraphMAE) else {}
+    datasets = _datasets(data, inputs, None)
+    out: list[Tensor] = [embed_graph(encoder, g, device) for dataset in datasets for g in dataset.graphs]
+    return out[0] if len(out) == 1 and not _is_list(data) else out
+
+
+def evaluate(
+    network: GraphMAE | str | Path,
+    data: Graphs,
+    seeds: Iterable[int] = (0,),
+    *,
+    overrides: Iterable[str] = (),
+    data_root: str | Path | None = None,
+    device: str = "auto",
+) -> Result:
+    """Judge an encoder on labelled data: linear probe, k-NN, k-means, beside the honest rows.
+
+    The encoder is fixed; seeds vary the probe and the baselines. A graph with labels but no split gets a random one
+    (10 / 10 / 80 % of every class, from the seed 0).
+    """
+    import time
+
+    began = time.monotonic()
+    made = load(network) if isinstance(network, str | Path) else network
+    changed = recipe("default").override(*overrides)
+    settings = changed.evaluation
+    dataset = with_split(_datasets(data, made.inputs, data_root)[0])
+    if not dataset.has_labels:
+        raise InputError(f"{dataset.name} has no labels (y), so it cannot be evaluated")
+    _check_width(made, dataset.graphs)
+    place = resolve_device(device)
+    runs = []
+    with numerics(place):
+        for seed in seeds:
+            rows = judge(made.encoder, lambda: pretrained.fresh_encoder(made), dataset, settings, seed, place)
+            runs.append({"seed": seed, "rows": rows})
+    return Result(
+        recipe=str(network) if isinstance(network, str | Path) else type(made.encoder).__name__,
+        metric=dataset.metric,
+        rule=settings.rule,
+        runs=runs,
+        config={"evaluation": changed.to_dict()["evaluation"], "inputs": dict(made.inputs)},
+        data={"name": dataset.name, **dict(dataset.summary())},
+        seconds=time.monotonic() - began,
+        peak_bytes=peak_bytes(str(place)),
+        hardware=hardware(str(place)),
+        versions=versions(),
+    )
+
+
+def next_folder(name: str, resume: bool) -> Path:
+    """runs/node-cora, or runs/node-cora-2 when that is taken; the latest one when resuming."""
+    base = Path("runs") / name.replace("/", "-")
+    latest, candidate, number = None, base, 1
+    while candidate.exists():
+        latest, number = candidate, number + 1
+        candidate = Path(f"{base}-{number}")
+    if not resume:
+        return candidate
+    if latest is None:
+        raise InputError(f"there is no run in {base} to resume; name its folder with --out")
+    return latest
+
+
+def _datasets(data: Graphs, inputs: Mapping[str, Any], root: str | Path | None) -> list[NodeDataset]:
+    """Whatever was handed in, treated as the model was trained."""
+    if isinstance(data, NodeDataset):
+        return [data]
+    if isinstance(data, Data):
+        return [from_data(data, **_known(inputs, "file"))]
+    if isinstance(data, str | Path):
+        name = str(data) if str(data) in find_registry("data").names() else "file"
+        return [open_dataset(data, root, **_known(inputs, name))]
+    if _is_list(data) and data and all(isinstance(item, Data) for item in data):
+        return [from_data(item, f"graph {i}", **_known(inputs, "file")) for i, item in enumerate(data)]
+    raise InputError(
+        f"data must be a PyG Data, a list of them, a data set's name or a file, not {type(data).__name__}"
+    )
+
+
+def _known(inputs: Mapping[str, Any], name: str) -> dict[str, Any]:
+    allowed = find_registry("data").options(name)
+    return {key: value for key, value in inputs.items() if key in allowed and key != "path"}
+
+
+def _is_list(data: object) -> bool:
+    return isinstance(data, Sequence) and not isinstance(data, str)
+
+
+def _check_width(network: GraphMAE, graphs: Sequence[Data]) -> None:
+    for graph in graphs:
+        if graph.x.size(1) != network.encoder.in_channels:
+            raise InputError(
+                f"the encoder takes {network.encoder.in_channels} features a node; this graph has {graph.x.size(1)}"
+            )

@@ -1,0 +1,51 @@
+"""graphmae evaluate"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .options import (
+    DataRoot,
+    Device,
+    Import,
+    Json,
+    Seeds,
+    Set,
+    import_parts,
+    parse_seeds,
+    print_json,
+    print_table,
+)
+
+
+def evaluate(
+    checkpoint: Annotated[Path, typer.Argument(metavar="CKPT", help="Folder of a checkpoint or a run.")],
+    graph: Annotated[
+        str, typer.Argument(metavar="DATA", help="A labelled graph file (.npz, .pt) or a data set.")
+    ],
+    seeds: Seeds = "0",
+    set_: Set = [],  # noqa: B006
+    data: DataRoot = None,
+    device: Device = "auto",
+    json_: Json = False,
+    import_: Import = [],  # noqa: B006
+) -> None:
+    """Judge a checkpoint on labelled data, beside raw features, an untrained and a supervised encoder.
+
+    The encoder is fixed; seeds vary the probe and the baselines. A graph with labels y but no masks gets a random
+    split.
+
+    Example: graphmae evaluate runs/node-cora cora --set evaluation.epochs=300 --json
+    """
+    numbers = parse_seeds(seeds)
+    from .. import api
+
+    import_parts(import_)
+    result = api.evaluate(checkpoint, graph, numbers, overrides=set_, device=device, data_root=data)
+    if json_:
+        print_json(result.summary())
+    else:
+        print_table(result, f"{checkpoint} on {graph}")

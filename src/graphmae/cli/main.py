@@ -1,0 +1,63 @@
+"""`graphmae`: one small module a command, put together here."""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+import typer
+
+from ..runtime.errors import GraphMAEError
+from .demo import demo
+from .doctor import doctor
+from .embed import embed
+from .evaluate import evaluate
+from .pretrain import pretrain
+from .recipes import recipes
+from .run import run
+
+app = typer.Typer(
+    name="graphmae",
+    help="Pre-train a graph encoder on unlabelled graphs, get embeddings, see how good they are.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(demo)
+app.command()(run)
+app.command()(pretrain)
+app.command()(embed)
+app.command()(evaluate)
+app.add_typer(recipes, name="recipes")
+app.command()(doctor)
+
+
+@app.callback(invoke_without_command=True)
+def top(
+    context: typer.Context,
+    version: bool = typer.Option(False, "--version", help="Print the version and exit."),
+) -> None:
+    if version:
+        from ..runtime.environment import package_version
+
+        typer.echo(package_version())
+        raise typer.Exit
+
+
+def main() -> None:
+    """Entry point: errors become one message and an exit code (1 the run failed, 2 the input is wrong)."""
+    logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
+    logging.getLogger("graphmae").setLevel(logging.INFO)
+    try:
+        app()
+    except GraphMAEError as error:
+        typer.echo(f"error: {error}", err=True)
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        typer.echo("interrupted", err=True)
+        sys.exit(130)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(1)

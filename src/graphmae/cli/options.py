@@ -1,0 +1,85 @@
+"""Options several commands share, and how results are printed."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ..results import Result
+from ..runtime.errors import InputError
+
+Set = Annotated[
+    list[str],
+    typer.Option("--set", metavar="KEY=VALUE", help="Change a recipe key, e.g. mask.rate=0.75. Repeatable."),
+]
+DataRoot = Annotated[
+    Path | None,
+    typer.Option("--data", help="Folder with benchmark data in PyG's layout (default: GRAPHMAE_DATA)."),
+]
+Device = Annotated[str, typer.Option("--device", help="auto, cpu, cuda or cuda:N.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
+Import = Annotated[
+    list[str],
+    typer.Option(
+        "--import", metavar="FILE", help="Python file or module that registers parts of your own. Repeatable."
+    ),
+]
+Seeds = Annotated[str, typer.Option("--seeds", help="Seeds: 0, 0-19, 0,3,7.")]
+
+
+def parse_seeds(text: str) -> list[int]:
+    """'0-3,7' → [0, 1, 2, 3, 7]."""
+    seeds: list[int] = []
+    try:
+        for piece in text.split(","):
+            first, dash, last = piece.strip().partition("-")
+            seeds += range(int(first), int(last) + 1) if dash else [int(first)]
+    except ValueError:
+        raise InputError(f"--seeds {text!r} is not a list of seeds; write 0, 0-19 or 0,3,7") from None
+    if not seeds or len(set(seeds)) != len(seeds):
+        raise InputError(f"--seeds {text!r} names no seed, or one twice")
+    return seeds
+
+
+def import_parts(sources: list[str]) -> None:
+    """Run the user's files or modules, whose decorators register parts."""
+    for source in sources:
+        path = Path(source)
+        try:
+            if path.suffix == ".py":
+                spec = importlib.util.spec_from_file_location(path.stem, path)
+                if spec is None or spec.loader is None or not path.is_file():
+                    raise InputError(f"--import: no file {source!r}")
+                module = importlib.util.module_from_spec(spec)
+                sys.modules[path.stem] = module
+                spec.loader.exec_module(module)
+            else:
+                importlib.import_module(source)
+        except (ImportError, SyntaxError, NameError, TypeError, AttributeError) as error:
+            raise InputError(f"--import {source!r} failed: {type(error).__name__}: {error}") from None
+
+
+def print_json(value: dict[str, Any]) -> None:
+    typer.echo(json.dumps(value))
+
+
+def print_table(result: Result, title: str = "") -> None:
+    """The comparison table on stdout."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    header, lines = result.table()
+    table = Table(*header, box=box.SIMPLE_HEAD, title=title or None, title_justify="left")
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for line in lines:
+        table.add_row(*line, style="bold" if line[0] == "GraphMAE" else None)
+    width = None if sys.stdout.isatty() else 120
+    Console(width=width, highlight=False).print(table)

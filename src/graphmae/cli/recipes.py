@@ -1,0 +1,74 @@
+"""graphmae recipes list | show | copy | check"""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..config.library import find, names
+from ..runtime.errors import InputError
+from .options import Import, Json, Set, import_parts, print_json
+
+recipes = typer.Typer(help="The published experiments, one file each.", no_args_is_help=True)
+
+
+@recipes.command("list")
+def list_(json_: Json = False) -> None:
+    """Every recipe, with the number the paper prints."""
+    found = []
+    for name in names():
+        raw = tomllib.loads(find(name)[0].read_text(encoding="utf-8"))
+        found.append((name, raw.get("about", {}).get("title", ""), raw.get("published")))
+    if json_:
+        print_json({name: {"title": title, "published": published} for name, title, published in found})
+        return
+    for name, title, published in found:
+        number = f"{published['mean']} ± {published['std']} {published['metric']}" if published else ""
+        typer.echo(f"{name:18} {title:34} {number}".rstrip())
+
+
+@recipes.command()
+def show(recipe: Annotated[str, typer.Argument(help="A recipe's id or a file.")]) -> None:
+    """Print a recipe.
+
+    Example: graphmae recipes show node/cora
+    """
+    typer.echo(find(recipe)[0].read_text(encoding="utf-8").rstrip())
+
+
+@recipes.command()
+def copy(
+    recipe: Annotated[str, typer.Argument(help="A recipe's id.")],
+    file: Annotated[Path, typer.Argument(help="Where to write it.")],
+) -> None:
+    """Copy a recipe into a file of your own, to change and run.
+
+    Example: graphmae recipes copy node/cora mine.toml
+    """
+    text = find(recipe)[0].read_text(encoding="utf-8")
+    if file.exists():
+        raise InputError(f"{file} exists already; nothing was written")
+    if not file.parent.is_dir():
+        raise InputError(f"{file.parent} is not a folder")
+    file.write_text(text, encoding="utf-8")
+    typer.echo(f"Wrote {file}. Next: graphmae run {file}")
+
+
+@recipes.command()
+def check(
+    recipe: Annotated[str, typer.Argument(help="A recipe's id or a file.")],
+    set_: Set = [],  # noqa: B006
+    import_: Import = [],  # noqa: B006
+) -> None:
+    """Check a recipe without running it: every problem at once.
+
+    Example: graphmae recipes check mine.toml --set mask.rate=0.9
+    """
+    from .. import api
+
+    import_parts(import_)
+    made = api.recipe(recipe, *set_)
+    typer.echo(f"{made.id} is fine: {made.encoder.name} on {made.data.name}, {made.train.epochs} epochs")
