@@ -99,7 +99,7 @@ def pretrain(
     Every node gets one self-loop (here and in `embed`). `seed` governs masking and dropout; the weights were drawn
     when you made the parts.
     """
-    train = Train(epochs, lr, weight_decay, schedule, clip_norm, batch_size)  # type: ignore[arg-type]
+    train = Train(epochs, lr, weight_decay, schedule, clip_norm, batch_size=batch_size)  # type: ignore[arg-type]
     if problems := train.problems():
         raise InputError("; ".join(problems))
     datasets = _datasets(data, network.inputs, None)
@@ -153,7 +153,7 @@ def pretrain_on(
     network.inputs = {key: value for key, value in made.data.options.items() if key != "path"}
     folder = Path(out) if out is not None else next_folder(Path(graph).stem, resume)
     experiment.claim_folder(folder, made, resume)
-    with numerics(place):
+    with numerics(place, made.train.precision):
         experiment.train(
             network,
             dataset.pretrain_graphs(),
@@ -281,9 +281,7 @@ def _datasets(data: Graphs, inputs: Mapping[str, Any], root: str | Path | None) 
         return [open_dataset(data, root, **_known(inputs, name))]
     if _is_list(data) and data and all(isinstance(item, Data) for item in data):
         return [from_data(item, f"graph {i}", **_known(inputs, "file")) for i, item in enumerate(data)]
-    raise InputError(
-        f"data must be a PyG Data, a list of them, a data set's name or a file, not {type(data).__name__}"
-    )
+    raise InputError(f"data must be a PyG Data, a list of them, a data set's name or a file, not {type(data).__name__}")
 
 
 def _known(inputs: Mapping[str, Any], name: str) -> dict[str, Any]:

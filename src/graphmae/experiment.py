@@ -52,9 +52,7 @@ def run(
     model.check(recipe)
     dataset = load_data(recipe, root)
     if not dataset.has_labels:
-        raise InputError(
-            f"{dataset.name} has no labels or splits to evaluate on; use 'graphmae pretrain' instead"
-        )
+        raise InputError(f"{dataset.name} has no labels or splits to evaluate on; use 'graphmae pretrain' instead")
     model.build(recipe, dataset.in_channels)
     claim_folder(out, recipe, resume)
     if place.type == "cuda":
@@ -94,9 +92,7 @@ def claim_folder(out: Path, recipe: Recipe, resume: bool) -> None:
     stored = out / "recipe.json"
     if stored.is_file():
         if not resume:
-            raise InputError(
-                f"{out} already holds a run; pass --resume to go on with it or choose another --out"
-            )
+            raise InputError(f"{out} already holds a run; pass --resume to go on with it or choose another --out")
         if read_json(stored) != recipe.to_dict():
             raise InputError(
                 f"{out} holds a run with other settings; resume needs the very same recipe and --set values"
@@ -117,15 +113,13 @@ def _run_seed(
 ) -> dict[str, Any]:
     began = time.monotonic()
     quick = replace(recipe.evaluation, baselines=())
-    with numerics(device):
+    with numerics(device, recipe.train.precision):
         seed_everything(seed)
         network = model.build(recipe, dataset.in_channels)
         network.inputs = dict(recipe.data.options)
 
         def make_encoder() -> torch.nn.Module:
-            return encoders.build(
-                recipe.encoder.name, in_channels=dataset.in_channels, **recipe.encoder.options
-            )
+            return encoders.build(recipe.encoder.name, in_channels=dataset.in_channels, **recipe.encoder.options)
 
         def probe(epoch: int) -> dict[str, Any] | None:
             if not quick.every or epoch % quick.every:
@@ -175,9 +169,7 @@ def train(
         for graph in graphs:
             check(graph.x)
     if left_out := sum(getattr(network.loss, "left_out", lambda x: 0)(graph.x) for graph in graphs):
-        logger.info(
-            "%s: %d nodes have only zeros as features; they are left out of the loss", label, left_out
-        )
+        logger.info("%s: %d nodes have only zeros as features; they are left out of the loss", label, left_out)
     return pretrain_model(
         network,
         graphs,

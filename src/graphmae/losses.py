@@ -19,10 +19,6 @@ class ScaledCosineError(nn.Module):
 
     A target of zeros has no direction, so it is left out of the mean.
 
-    A prediction of zeros (a masked node among masked neighbours, before the first step) gets a gradient of about 1e12
-    from the normalisation. It reaches nothing but the decoder's bias, which Adam then holds still for the rest of the
-    training. The published results depend on it: see docs/findings.md before changing this line or clipping gradients.
-
     >>> x = torch.eye(3)
     >>> float(ScaledCosineError(gamma=2)(x, x))
     0.0

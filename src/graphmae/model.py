@@ -50,9 +50,7 @@ class GraphMAE(nn.Module):
         self.mask = mask or masking.RandomNodeMask()
         self.loss = loss or losses.ScaledCosineError()
         self.drop_edge = drop_edge
-        self.inputs: dict[
-            str, object
-        ] = {}  # how features and self-loops were treated; stored with the weights
+        self.inputs: dict[str, object] = {}  # how features and self-loops were treated; stored with the weights
         self.mask_token = nn.Parameter(torch.zeros(features))
         self.bridge = nn.Linear(code, int(decoder.in_channels), bias=False)  # type: ignore[arg-type]
         self.remask = masking.Remask(remask, int(decoder.in_channels))  # type: ignore[arg-type]
@@ -66,9 +64,7 @@ class GraphMAE(nn.Module):
     def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
         """The pre-training loss of one random draw: `x` [N, in_channels], `edge_index` [2, E] → scalar."""
         hidden = self.mask.draw(x.size(0), x.device)  # 1
-        code = self.encoder(
-            hidden.apply(x, self.mask_token), masking.drop_edges(edge_index, self.drop_edge)
-        )  # 2
+        code = self.encoder(hidden.apply(x, self.mask_token), masking.drop_edges(edge_index, self.drop_edge))  # 2
         code = self.bridge(code)
         if self.decoder.wants_remask:
             code = self.remask(code, hidden.masked)  # 3
@@ -107,9 +103,7 @@ def check(recipe: Recipe) -> None:
         lambda: masking.build(recipe.mask.name, **recipe.mask.options),
         lambda: losses.build(recipe.loss.name, **recipe.loss.options),
         lambda: encoders.build(recipe.encoder.name, in_channels=width, **recipe.encoder.options),
-        lambda: decoders.build(
-            recipe.decoder.name, in_channels=width, out_channels=width, **recipe.decoder.options
-        ),
+        lambda: decoders.build(recipe.decoder.name, in_channels=width, out_channels=width, **recipe.decoder.options),
     ):
         try:
             with torch.device("meta"):

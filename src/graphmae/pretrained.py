@@ -61,9 +61,7 @@ def load(folder: str | Path) -> GraphMAE:
     folder = find_checkpoint(folder)
     config = read_json(folder / "config.json")
     if config.get("format") != FORMAT:
-        raise InputError(
-            f"{folder}: config.json has format {config.get('format')!r}; this version reads {FORMAT}"
-        )
+        raise InputError(f"{folder}: config.json has format {config.get('format')!r}; this version reads {FORMAT}")
     try:
         parts = {kind: _build(kind, config[kind]) for kind in KINDS}
         model = GraphMAE(**parts, remask=config["remask"], drop_edge=config["drop_edge"])  # type: ignore[arg-type]
@@ -78,24 +76,18 @@ def load(folder: str | Path) -> GraphMAE:
     try:
         model.load_state_dict(load_file(folder / "model.safetensors"))
     except (SafetensorError, OSError, RuntimeError) as error:
-        raise InputError(
-            f"{folder}: model.safetensors does not fit config.json or is damaged ({error})"
-        ) from None
+        raise InputError(f"{folder}: model.safetensors does not fit config.json or is damaged ({error})") from None
     return model.eval()
 
 
 def find_checkpoint(folder: str | Path) -> Path:
     """The folder itself, or the first seed of a run."""
     folder = Path(folder)
-    seeds = sorted(
-        folder.glob("seed-*/config.json"), key=lambda p: int(re.sub(r"\D", "", p.parent.name) or 0)
-    )
+    seeds = sorted(folder.glob("seed-*/config.json"), key=lambda p: int(re.sub(r"\D", "", p.parent.name) or 0))
     for candidate in (folder / "config.json", *seeds):
         if candidate.is_file():
             return candidate.parent
-    raise InputError(
-        f"{folder} is not a checkpoint: it holds no config.json (and no seed-N folder that does)"
-    )
+    raise InputError(f"{folder} is not a checkpoint: it holds no config.json (and no seed-N folder that does)")
 
 
 def card(model: GraphMAE, config: dict[str, Any]) -> str:

@@ -13,9 +13,7 @@ EPOCHS = 100
 
 
 def demo(
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Folder of the run (default: runs/demo).")
-    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder of the run (default: runs/demo).")] = None,
     data: DataRoot = None,
 ) -> None:
     """The whole story on real data: pre-train on CiteSeer without labels, compare with honest baselines.
@@ -31,9 +29,7 @@ def demo(
         api.data_is_there("citeseer", data)
         recipe, notes = "node/citeseer", [f"train.epochs={EPOCHS}"]
     except DataError as error:
-        logger.info(
-            "NOTE: CiteSeer cannot be had here, so the demo runs on a synthetic citation graph. (%s)", error
-        )
+        logger.info("NOTE: CiteSeer cannot be had here, so the demo runs on a synthetic citation graph. (%s)", error)
         recipe, notes = "default", []
     made = api.recipe(recipe, *notes)
     folder = out or api.next_folder("demo", resume=False)

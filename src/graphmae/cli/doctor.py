@@ -40,9 +40,7 @@ def doctor(data: DataRoot = None) -> None:
     typer.echo(f"{'kernels':16} {os.environ.get('GRAPHMAE_KERNELS', 'auto')}; on the CPU {kernels}")
     typer.echo("")
     for extra, module in EXTRAS.items():
-        typer.echo(
-            f"{'[' + extra + ']':16} {'installed' if find_spec(module) else f'not installed ({module})'}"
-        )
+        typer.echo(f"{'[' + extra + ']':16} {'installed' if find_spec(module) else f'not installed ({module})'}")
     root = data_root(data)
     typer.echo(f"\n{'data root':16} {root or 'not set (--data or GRAPHMAE_DATA)'}")
     typer.echo(f"{'cache':16} {cache_root()}")

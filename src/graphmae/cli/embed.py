@@ -15,9 +15,7 @@ FORMATS = (".npy", ".npz", ".csv")
 
 def embed(
     checkpoint: Annotated[Path, typer.Argument(metavar="CKPT", help="Folder of a checkpoint or a run.")],
-    graph: Annotated[
-        str, typer.Argument(metavar="DATA", help="A graph file (.npz, .pt) or the name of a data set.")
-    ],
+    graph: Annotated[str, typer.Argument(metavar="DATA", help="A graph file (.npz, .pt) or the name of a data set.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Where to write: .npy, .npz or .csv.")] = Path(
         "embeddings.npy"
     ),

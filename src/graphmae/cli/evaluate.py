@@ -23,9 +23,7 @@ from .options import (
 
 def evaluate(
     checkpoint: Annotated[Path, typer.Argument(metavar="CKPT", help="Folder of a checkpoint or a run.")],
-    graph: Annotated[
-        str, typer.Argument(metavar="DATA", help="A labelled graph file (.npz, .pt) or a data set.")
-    ],
+    graph: Annotated[str, typer.Argument(metavar="DATA", help="A labelled graph file (.npz, .pt) or a data set.")],
     seeds: Seeds = "0",
     set_: Set = [],  # noqa: B006
     data: DataRoot = None,

@@ -11,9 +11,7 @@ from .options import DataRoot, Device, Import, Set, import_parts
 
 
 def pretrain(
-    graph: Annotated[
-        str, typer.Argument(metavar="DATA", help="A graph file (.npz, .pt) or the name of a data set.")
-    ],
+    graph: Annotated[str, typer.Argument(metavar="DATA", help="A graph file (.npz, .pt) or the name of a data set.")],
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Folder of the checkpoint (default: runs/NAME).")
     ] = None,

@@ -25,9 +25,7 @@ def run(
     recipe: Annotated[str, typer.Argument(help="A recipe's id (graphmae recipes list) or a TOML file.")],
     seeds: Seeds = "0",
     set_: Set = [],  # noqa: B006
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Folder of the run (default: runs/ID).")
-    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder of the run (default: runs/ID).")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with an interrupted run.")] = False,
     data: DataRoot = None,
     device: Device = "auto",

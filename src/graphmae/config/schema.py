@@ -5,10 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-BASELINES = ("raw", "untrained", "supervised")
-RULES = ("last", "best-validation")
-
-
 @dataclass(frozen=True)
 class Part:
     """A registered part and its options: `name` plus whatever its constructor takes."""
@@ -35,6 +31,7 @@ class Train:
     weight_decay: float = 0.0
     schedule: Literal["cosine", "constant"] = "cosine"
     clip_norm: float | None = None
+    precision: Literal["float32", "tf32"] = "float32"  # of matrix products on CUDA; the CPU is always exact
     batch_size: int = 1  # graphs a step, where the data is several graphs
 
     def problems(self) -> list[str]:
@@ -43,11 +40,7 @@ class Train:
             *_below(self.batch_size, 1, "train.batch_size"),
             *_below(self.weight_decay, 0, "train.weight_decay"),
             *([] if self.lr > 0 else [f"train.lr must be above 0, not {self.lr}"]),
-            *(
-                ["train.clip_norm must be above 0"]
-                if self.clip_norm is not None and self.clip_norm <= 0
-                else []
-            ),
+            *(["train.clip_norm must be above 0"] if self.clip_norm is not None and self.clip_norm <= 0 else []),
         ]
 
 
@@ -59,7 +52,7 @@ class Evaluation:
     weight_decay: float = 1e-4
     epochs: int = 300
     rule: Literal["last", "best-validation"] = "last"
-    baselines: tuple[Literal["raw", "untrained", "supervised"], ...] = BASELINES
+    baselines: tuple[Literal["raw", "untrained", "supervised"], ...] = ("raw", "untrained", "supervised")
     supervised_lr: float = 0.005
     supervised_weight_decay: float = 5e-4
     supervised_epochs: int = 200

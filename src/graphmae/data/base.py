@@ -13,7 +13,7 @@ from torch_geometric.data import Data
 from ..registry import Registry
 from ..runtime.errors import DataError
 
-REGISTRY: Registry["NodeDataset"] = Registry("data", supplied=["root"])
+REGISTRY: Registry[NodeDataset] = Registry("data", supplied=["root"])
 Split = Literal["train", "val", "test"]
 
 

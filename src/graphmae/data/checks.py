@@ -13,16 +13,11 @@ def problems_of(data: Data) -> list[str]:
     found = []
     x, edge_index = data.get("x"), data.get("edge_index")
     if not isinstance(x, torch.Tensor) or x.dim() != 2:
-        return [
-            "x must be a matrix [nodes, features]"
-            + (f", not of shape {tuple(x.shape)}" if x is not None else "")
-        ]
+        return ["x must be a matrix [nodes, features]" + (f", not of shape {tuple(x.shape)}" if x is not None else "")]
     if not isinstance(edge_index, torch.Tensor) or edge_index.dim() != 2 or edge_index.size(0) != 2:
         return ["edge_index must be an integer matrix [2, edges]"]
     if x.size(0) == 0 or x.size(1) == 0:
-        found.append(
-            f"the graph has {x.size(0)} nodes and {x.size(1)} features; it needs at least one of each"
-        )
+        found.append(f"the graph has {x.size(0)} nodes and {x.size(1)} features; it needs at least one of each")
     if not x.is_floating_point():
         found.append(f"x must hold floating-point numbers, not {x.dtype}")
     elif not torch.isfinite(x).all():
@@ -45,9 +40,7 @@ def problems_of(data: Data) -> list[str]:
         if len(value) != x.size(0):
             found.append(f"{key} has {len(value)} rows for {x.size(0)} nodes")
         elif key != "y" and (value.dtype != torch.bool or value.dim() != 1):
-            found.append(
-                f"{key} must be a vector of true and false, not {value.dtype} of shape {tuple(value.shape)}"
-            )
+            found.append(f"{key} must be a vector of true and false, not {value.dtype} of shape {tuple(value.shape)}")
         elif key == "y" and value.dim() == 1 and (value.is_floating_point() or int(value.min()) < 0):
             found.append("y must hold class numbers from 0 up")
     return found

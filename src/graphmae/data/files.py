@@ -28,9 +28,7 @@ def read_graph(path: str | Path) -> Data:
         return check_graph(_from_npz(path), str(path))
     if path.suffix == ".pt":
         return check_graph(_from_pt(path), str(path))
-    raise DataError(
-        f"{path}: unknown kind of graph file. Allowed: .npz (arrays {', '.join(KEYS)}), .pt (a PyG Data)"
-    )
+    raise DataError(f"{path}: unknown kind of graph file. Allowed: .npz (arrays {', '.join(KEYS)}), .pt (a PyG Data)")
 
 
 @REGISTRY.register("file")
@@ -48,15 +46,11 @@ def open_dataset(source: str | Path, root: str | Path | None = None, **options: 
     if str(source) in REGISTRY.names():
         return REGISTRY.build(str(source), root=root, **options)
     if not Path(source).exists() and not Path(source).suffix:
-        raise DataError(
-            unknown("data set", str(source), REGISTRY.names()) + "; or the path of a .npz or .pt file"
-        )
+        raise DataError(unknown("data set", str(source), REGISTRY.names()) + "; or the path of a .npz or .pt file")
     return from_data(read_graph(source), Path(source).stem, **options)
 
 
-def from_data(
-    data: Data, name: str = "graph", features: Features = "raw", self_loops: bool = True
-) -> NodeDataset:
+def from_data(data: Data, name: str = "graph", features: Features = "raw", self_loops: bool = True) -> NodeDataset:
     """A PyG `Data` → a data set ready for training: checked, with one self-loop a node."""
     data = check_graph(data.clone(), name)
     return prepare(NodeDataset.transductive(name, data), features, self_loops)
@@ -85,9 +79,7 @@ def _from_pt(path: Path) -> Data:
     try:
         data = torch.load(path, map_location="cpu", weights_only=True)
     except (OSError, RuntimeError, EOFError, pickle.UnpicklingError) as error:
-        raise DataError(
-            f"{path} is truncated or holds more than a PyG Data ({str(error).splitlines()[0]})"
-        ) from None
+        raise DataError(f"{path} is truncated or holds more than a PyG Data ({str(error).splitlines()[0]})") from None
     if not isinstance(data, Data):
         raise DataError(f"{path} holds a {type(data).__name__}, not a PyG Data")
     return data

@@ -55,13 +55,9 @@ def read(files: dict[str, Path]) -> dict[str, Tensor]:
     y = torch.from_numpy(_table(files["raw/node-label.csv.gz"], np.float32)).flatten().long()
     edge_index = torch.from_numpy(_table(files["raw/edge.csv.gz"], np.int64).T.copy())
     if len(x) != len(y) or edge_index.size(0) != 2:
-        raise DataError(
-            f"ogbn-arxiv: {len(x)} rows of features, {len(y)} labels; the raw files do not belong together"
-        )
+        raise DataError(f"ogbn-arxiv: {len(x)} rows of features, {len(y)} labels; the raw files do not belong together")
     if edge_index.numel() and (int(edge_index.max()) >= len(x) or int(edge_index.min()) < 0):
-        raise DataError(
-            f"{files['raw/edge.csv.gz']} names node {int(edge_index.max())}, but there are {len(x)} nodes"
-        )
+        raise DataError(f"{files['raw/edge.csv.gz']} names node {int(edge_index.max())}, but there are {len(x)} nodes")
     out = {"x": x, "y": y, "edge_index": to_undirected(edge_index, num_nodes=len(x))}
     for split, name in (("train", "train"), ("val", "valid"), ("test", "test")):
         path = files[f"split/time/{name}.csv.gz"]

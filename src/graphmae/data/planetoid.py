@@ -64,9 +64,7 @@ def raw_files(name: str) -> RawFiles:
 
 
 @REGISTRY.register("cora")
-def cora(
-    root: str | Path | None = None, features: Features = "row-normalize", self_loops: bool = True
-) -> NodeDataset:
+def cora(root: str | Path | None = None, features: Features = "row-normalize", self_loops: bool = True) -> NodeDataset:
     """Cora: 2,708 papers, 1,433 words, 7 classes; 140 / 500 / 1,000 labels."""
     return _load("Cora", root, features, self_loops)
 
@@ -106,9 +104,7 @@ def read(name: str, files: dict[str, Path]) -> dict[str, Tensor]:
         test_index = np.array([int(line) for line in path.read_text().split()], dtype=np.int64)
     except ValueError:
         raise DataError(f"{path} is broken: every line must be a node number") from None
-    if not (
-        x.shape[0] == len(y) and tx.shape[0] == len(ty) == len(test_index) and allx.shape[0] == len(ally)
-    ):
+    if not (x.shape[0] == len(y) and tx.shape[0] == len(ty) == len(test_index) and allx.shape[0] == len(ally)):
         raise DataError(
             f"{name}: the raw files do not belong together (x/y, tx/ty/test.index, allx/ally differ in rows)"
         )
@@ -125,9 +121,7 @@ def read(name: str, files: dict[str, Path]) -> dict[str, Tensor]:
     pairs = [(int(a), int(b)) for a, neighbours in graph.items() for b in neighbours]
     edges = np.array(pairs, dtype=np.int64).reshape(-1, 2)
     if len(edges) and (edges.min() < 0 or edges.max() >= num_nodes):
-        raise DataError(
-            f"{files[f'ind.{low}.graph']} names node {int(edges.max())}, but there are {num_nodes} nodes"
-        )
+        raise DataError(f"{files[f'ind.{low}.graph']} names node {int(edges.max())}, but there are {num_nodes} nodes")
     both = np.concatenate([edges, edges[:, ::-1]])
     both = np.unique(both[both[:, 0] != both[:, 1]], axis=0)
 

@@ -21,11 +21,7 @@ SPLITS = {"train": "train", "val": "valid", "test": "test"}
 RAW = RawFiles(
     "PPI",
     ("PPI/raw",),
-    {
-        f"{s}_{part}": ""
-        for s in SPLITS.values()
-        for part in ("feats.npy", "graph_id.npy", "graph.json", "labels.npy")
-    },
+    {f"{s}_{part}": "" for s in SPLITS.values() for part in ("feats.npy", "graph_id.npy", "graph.json", "labels.npy")},
     archive=(
         "https://data.dgl.ai/dataset/ppi.zip",
         "",
@@ -54,9 +50,7 @@ def read(files: dict[str, Path]) -> dict[str, Tensor]:
     for split, name in SPLITS.items():
         x, y, graph_id = (_array(files[f"{name}_{part}.npy"]) for part in ("feats", "labels", "graph_id"))
         if not len(x) == len(y) == len(graph_id) > 0:
-            raise DataError(
-                f"PPI {name}: {len(x)} rows of features, {len(y)} of labels, {len(graph_id)} graph ids"
-            )
+            raise DataError(f"PPI {name}: {len(x)} rows of features, {len(y)} of labels, {len(graph_id)} graph ids")
         edges = _edges(files[f"{name}_graph.json"], len(x))
         if (graph_id[edges[0]] != graph_id[edges[1]]).any():
             raise DataError(f"{files[f'{name}_graph.json']} has edges between different graphs")
@@ -85,9 +79,7 @@ def _edges(path: Path, num_nodes: int) -> np.ndarray:
     try:
         graph = json.loads(path.read_text())
         links = graph["links"] if "links" in graph else graph["edges"]
-        pairs = (
-            np.array([(link["source"], link["target"]) for link in links], dtype=np.int64).reshape(-1, 2).T
-        )
+        pairs = np.array([(link["source"], link["target"]) for link in links], dtype=np.int64).reshape(-1, 2).T
         directed = bool(graph.get("directed", False))
     except (ValueError, KeyError, TypeError) as error:
         raise DataError(f"{path} is truncated or not a node-link graph ({error!r})") from None

@@ -29,9 +29,7 @@ RAW = RawFiles(
 
 
 @REGISTRY.register("reddit")
-def reddit(
-    root: str | Path | None = None, features: Features = "standardize", self_loops: bool = True
-) -> NodeDataset:
+def reddit(root: str | Path | None = None, features: Features = "standardize", self_loops: bool = True) -> NodeDataset:
     """Reddit: 232,965 posts, 602 features, 41 classes; pre-training sees the subgraph of training posts only."""
     files = RAW.locate(root)
     tensors = cached("reddit", files, lambda: read(files))
@@ -56,16 +54,12 @@ def read(files: dict[str, Path]) -> dict[str, Tensor]:
     except KeyError as error:
         raise DataError(f"Reddit: the raw files have no array {error}") from None
     if not len(x) == len(y) == len(role) or len(row) != len(col):
-        raise DataError(
-            f"Reddit: {len(x)} rows of features, {len(y)} labels, {len(role)} roles; they must agree"
-        )
+        raise DataError(f"Reddit: {len(x)} rows of features, {len(y)} labels, {len(role)} roles; they must agree")
     if not np.isin(role, (1, 2, 3)).all():
         raise DataError(f"{files['reddit_data.npz']}: node_types must be 1 (train), 2 (val) or 3 (test)")
     edge_index = torch.from_numpy(np.stack([row, col]).astype(np.int64))
     if edge_index.numel() and (int(edge_index.max()) >= len(x) or int(edge_index.min()) < 0):
-        raise DataError(
-            f"{files['reddit_graph.npz']} names node {int(edge_index.max())}, but there are {len(x)} nodes"
-        )
+        raise DataError(f"{files['reddit_graph.npz']} names node {int(edge_index.max())}, but there are {len(x)} nodes")
     return {
         "x": torch.from_numpy(x.astype(np.float32)),
         "y": torch.from_numpy(y.astype(np.int64)),

@@ -71,9 +71,7 @@ class RawFiles:
         return len(self._present(root)) == len(self.files)
 
     def _present(self, root: Path | None) -> dict[str, Path]:
-        bases = ([root / folder for folder in self.folders] if root else []) + [
-            cache_root() / "raw" / self.folders[0]
-        ]
+        bases = ([root / folder for folder in self.folders] if root else []) + [cache_root() / "raw" / self.folders[0]]
         found: dict[str, Path] = {}
         for name in self.files:
             for base in bases:

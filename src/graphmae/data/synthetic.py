@@ -35,9 +35,7 @@ def synthetic(
     if num_nodes < 10 * num_topics:
         raise ConfigError(f"data.num_nodes must be at least {10 * num_topics} for {num_topics} topics")
     if words_per_node < 1 or num_words < num_topics:
-        raise ConfigError(
-            "data.words_per_node must be at least 1 and data.num_words at least data.num_topics"
-        )
+        raise ConfigError("data.words_per_node must be at least 1 and data.num_words at least data.num_topics")
     for key, value in (("topic_share", topic_share), ("homophily", homophily)):
         if not 0 <= value <= 1:
             raise ConfigError(f"data.{key} must lie in [0, 1], not {value}")
@@ -58,9 +56,7 @@ def synthetic(
     same = rng.random(len(source)) < homophily
     by_topic = [np.flatnonzero(topic == t) for t in range(num_topics)]
     place = rng.random(len(source))
-    alike = np.array(
-        [by_topic[topic[s]][int(p * len(by_topic[topic[s]]))] for s, p in zip(source, place, strict=True)]
-    )
+    alike = np.array([by_topic[topic[s]][int(p * len(by_topic[topic[s]]))] for s, p in zip(source, place, strict=True)])
     target = np.where(same, alike, target)
     pairs = np.unique(np.sort(np.stack([source, target])[:, source != target], axis=0), axis=1)
     edge_index = torch.from_numpy(np.concatenate([pairs, pairs[::-1]], axis=1))
@@ -68,9 +64,7 @@ def synthetic(
     train, val, test = (torch.zeros(num_nodes, dtype=torch.bool) for _ in range(3))
     for t in range(num_topics):
         train[
-            torch.from_numpy(
-                by_topic[t][:20] if len(by_topic[t]) >= 60 else by_topic[t][: len(by_topic[t]) // 3]
-            )
+            torch.from_numpy(by_topic[t][:20] if len(by_topic[t]) >= 60 else by_topic[t][: len(by_topic[t]) // 3])
         ] = True
     rest = (~train).nonzero().flatten()
     rest = rest[torch.from_numpy(rng.permutation(len(rest)))]

@@ -41,9 +41,7 @@ class MLP(_PointwiseDecoder):
         if num_layers < 1:
             raise ConfigError(f"decoder.num_layers must be at least 1, not {num_layers}")
         super().__init__(in_channels, out_channels, dropout)
-        self.map = Perceptron(
-            in_channels, hidden_channels or in_channels, out_channels, num_layers, norm, activation
-        )
+        self.map = Perceptron(in_channels, hidden_channels or in_channels, out_channels, num_layers, norm, activation)
 
 
 @REGISTRY.register("linear")

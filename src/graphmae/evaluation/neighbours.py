@@ -11,9 +11,7 @@ from .metrics import score
 CHUNK = 4096
 
 
-def neighbour_score(
-    train: tuple[Tensor, Tensor], test: tuple[Tensor, Tensor], num_classes: int, k: int = 5
-) -> float:
+def neighbour_score(train: tuple[Tensor, Tensor], test: tuple[Tensor, Tensor], num_classes: int, k: int = 5) -> float:
     """Test score of a vote among the `k` training rows of highest cosine similarity."""
     (x, y), (test_x, test_y) = train, test
     votes_of = F.one_hot(y, num_classes).double() if y.dim() == 1 else y.double()

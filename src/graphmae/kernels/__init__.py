@@ -76,7 +76,5 @@ def _fast(device: str) -> ModuleType | None:
         return importlib.import_module(f".{device}", __name__)
     except ImportError:
         package = _PACKAGES[device]
-        warnings.warn(
-            f"{package} is missing: slower plain-torch kernels run instead", RuntimeWarning, stacklevel=4
-        )
+        warnings.warn(f"{package} is missing: slower plain-torch kernels run instead", RuntimeWarning, stacklevel=4)
         return None

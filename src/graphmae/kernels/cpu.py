@@ -107,9 +107,7 @@ class _Aggregate(Function):
         if ctx.needs_input_grad[1]:
             crow, edges = adj.transpose
             grad_x = grad.new_zeros(x.size(0), grad.size(1), x.size(2))
-            _gather_rows(
-                _np(crow), _np(edges), _np(adj.row), _np(grad), _np(weight), ctx.weighted, _np(grad_x)
-            )
+            _gather_rows(_np(crow), _np(edges), _np(adj.row), _np(grad), _np(weight), ctx.weighted, _np(grad_x))
             if x.size(1) == 1 and grad.size(1) > 1:
                 grad_x = grad_x.sum(1, keepdim=True)
         if ctx.needs_input_grad[2]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
 import triton
 import triton.language as tl
 from torch import Tensor
@@ -53,9 +52,7 @@ def _edge_dots(row, col, a, b, out, heads, channels, b_row, b_head, block: tl.co
     tl.store(out + e * heads + h, tl.sum(total, axis=0))
 
 
-def _rows(
-    crow: Tensor, edge: Tensor | None, col: Tensor, x: Tensor, weight: Tensor | None, heads: int
-) -> Tensor:
+def _rows(crow: Tensor, edge: Tensor | None, col: Tensor, x: Tensor, weight: Tensor | None, heads: int) -> Tensor:
     """Launch `_gather_rows`; `x` [*, 1 or heads, channels] is contiguous, one head serves all."""
     channels = x.size(2)
     out = x.new_empty(crow.numel() - 1, heads, channels)

@@ -5,11 +5,11 @@ from .conv import GATConv, GCNConv, GINConv
 from .mlp import MLP
 
 __all__ = [
+    "MLP",
     "Block",
     "GATConv",
     "GCNConv",
     "GINConv",
-    "MLP",
     "activations",
     "make_activation",
     "make_norm",

@@ -59,9 +59,7 @@ class Block(nn.Module):
         self.norm, self.activation = make_norm(norm, width), make_activation(activation)
         self.residual: nn.Module | None = None
         if residual:
-            self.residual = (
-                nn.Identity() if in_channels == width else nn.Linear(in_channels, width, bias=False)
-            )
+            self.residual = nn.Identity() if in_channels == width else nn.Linear(in_channels, width, bias=False)
 
     def forward(self, x: Tensor, edge_index: Tensor, rows: Tensor | None = None) -> Tensor:
         x = kernels.dropout(x, self.dropout, self.training)

@@ -97,9 +97,7 @@ class GCNConv(nn.Module):
             out = view.pick(kernels.aggregate(view.adj, x.unsqueeze(1), weight)).squeeze(1)
             out = F.linear(out, self.weight)
         else:
-            out = view.pick(
-                kernels.aggregate(view.adj, F.linear(x, self.weight).unsqueeze(1), weight)
-            ).squeeze(1)
+            out = view.pick(kernels.aggregate(view.adj, F.linear(x, self.weight).unsqueeze(1), weight)).squeeze(1)
         return out if self.bias is None else out + self.bias
 
 
@@ -114,6 +112,4 @@ class GINConv(nn.Module):
     def forward(self, x: Tensor, edge_index: Tensor, rows: Tensor | None = None) -> Tensor:
         view = kernels.rows_view(edge_index, x, rows)
         own = x if rows is None else x.index_select(0, rows)
-        return self.mlp(
-            (1 + self.eps) * own + view.pick(kernels.aggregate(view.adj, x.unsqueeze(1))).squeeze(1)
-        )
+        return self.mlp((1 + self.eps) * own + view.pick(kernels.aggregate(view.adj, x.unsqueeze(1))).squeeze(1))

@@ -68,9 +68,7 @@ class RandomNodeMask(NodeMask):
             if not 0 <= value <= 1:
                 raise ConfigError(f"mask.{name} must lie in [0, 1], not {value}")
         if replace_rate + keep_rate > 1:
-            raise ConfigError(
-                f"mask.replace_rate + mask.keep_rate must be at most 1, not {replace_rate + keep_rate}"
-            )
+            raise ConfigError(f"mask.replace_rate + mask.keep_rate must be at most 1, not {replace_rate + keep_rate}")
         self.rate, self.replace_rate, self.keep_rate = rate, replace_rate, keep_rate
 
     def draw(self, num_nodes: int, device: torch.device | str = "cpu") -> MaskedNodes:

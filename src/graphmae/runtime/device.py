@@ -28,18 +28,20 @@ def resolve_device(name: str | torch.device = "auto") -> torch.device:
 
 
 @contextmanager
-def numerics(device: torch.device) -> Iterator[None]:
-    """How to compute for the length of a block: bit-identical sums on the CPU, TF32 products on CUDA.
+def numerics(device: torch.device, precision: str = "float32") -> Iterator[None]:
+    """How to compute for the length of a block: bit-identical sums on the CPU, float32 or TF32 products on CUDA.
 
     On CUDA a few sums run in an order that is not fixed; the same seed then agrees to rounding only.
     """
-    strict, precision = torch.are_deterministic_algorithms_enabled(), torch.get_float32_matmul_precision()
+    strict, before = torch.are_deterministic_algorithms_enabled(), torch.get_float32_matmul_precision()
+    fill = torch.utils.deterministic.fill_uninitialized_memory
     if device.type == "cpu":
         torch.use_deterministic_algorithms(True)
-    else:
-        torch.set_float32_matmul_precision("high")
+        torch.utils.deterministic.fill_uninitialized_memory = False  # a debugging aid that costs a tenth of the time
+    torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
     try:
         yield
     finally:
         torch.use_deterministic_algorithms(strict)
-        torch.set_float32_matmul_precision(precision)
+        torch.utils.deterministic.fill_uninitialized_memory = fill
+        torch.set_float32_matmul_precision(before)

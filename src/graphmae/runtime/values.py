@@ -42,15 +42,10 @@ def mismatch(value: Any, hint: Any) -> str | None:
             return f"must be finite, not {value}"
         return None
     choices = [
-        repr(c)
-        for option in options
-        if typing.get_origin(option) is typing.Literal
-        for c in typing.get_args(option)
+        repr(c) for option in options if typing.get_origin(option) is typing.Literal for c in typing.get_args(option)
     ]
     plain = [
-        _WORDS.get(typing.get_origin(o) or o, str(o))
-        for o in options
-        if typing.get_origin(o) is not typing.Literal
+        _WORDS.get(typing.get_origin(o) or o, str(o)) for o in options if typing.get_origin(o) is not typing.Literal
     ]
     words = ([f"one of {', '.join(choices)}"] if choices else []) + plain
     return f"must be {' or '.join(words)}, not {value!r}"
@@ -70,9 +65,7 @@ def _fits(value: Any, hint: Any) -> bool:
         return value in typing.get_args(hint) and not isinstance(value, bool)
     if origin in (list, tuple):
         items = [a for a in typing.get_args(hint) if a is not Ellipsis]
-        return isinstance(value, list | tuple) and all(
-            not items or mismatch(v, items[0]) is None for v in value
-        )
+        return isinstance(value, list | tuple) and all(not items or mismatch(v, items[0]) is None for v in value)
     if origin is float:
         return isinstance(value, int | float) and not isinstance(value, bool)
     if origin is int:

@@ -78,9 +78,7 @@ def fit(
                 module.train()
                 loss = float(torch.stack([advance(batch) for batch in batches()]).mean())
                 if not math.isfinite(loss):
-                    raise GraphMAEError(
-                        f"{label}: the loss became {loss} in epoch {epoch + 1}; try a smaller train.lr"
-                    )
+                    raise GraphMAEError(f"{label}: the loss became {loss} in epoch {epoch + 1}; try a smaller train.lr")
                 extra = after_epoch(epoch + 1) if after_epoch else None
                 display.update(epoch + 1, loss, rate)
                 write(
@@ -97,9 +95,7 @@ def fit(
                     state.save(epoch + 1, module, optimizer)
                     saved = time.monotonic()
                 if stopping() and epoch + 1 < epochs:
-                    raise Interrupted(
-                        f"stopped after epoch {epoch + 1} of {epochs}; --resume goes on from there"
-                    )
+                    raise Interrupted(f"stopped after epoch {epoch + 1} of {epochs}; --resume goes on from there")
         finally:
             display.stop()
     return loss

@@ -13,9 +13,7 @@ from ..config import Train
 from .loop import fit
 
 
-def pretrain_model(
-    model: nn.Module, graphs: Sequence[Data], train: Train, device: torch.device, **loop: Any
-) -> float:
+def pretrain_model(model: nn.Module, graphs: Sequence[Data], train: Train, device: torch.device, **loop: Any) -> float:
     """Train `model` in place on unlabelled graphs; returns the last loss. `loop` goes to `fit`."""
     model.to(device)
     # Labels stay behind: nothing in here could use them.

@@ -54,9 +54,7 @@ class TrainingState:
                 meta = json.loads(file.metadata()["state"])
                 tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
         except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
-            raise InputError(
-                f"{self.path} is not a training state ({error}); delete it to start over"
-            ) from None
+            raise InputError(f"{self.path} is not a training state ({error}); delete it to start over") from None
         model = _below("model.", tensors)
         try:
             module.load_state_dict(model)

@@ -1,0 +1,51 @@
+"""Shared fixtures. Tests never reach the network and never write into the data root or the user's cache."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+from torch_geometric.data import Data
+
+REASON = "needs the real benchmark files: set GRAPHMAE_DATA to a folder in PyG's layout"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.get_closest_marker("data") and not os.environ.get("GRAPHMAE_DATA"):
+            item.add_marker(pytest.mark.skip(reason=REASON))
+        if item.get_closest_marker("gpu") and not torch.cuda.is_available():
+            item.add_marker(pytest.mark.skip(reason="needs a CUDA device"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def isolated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    patch = pytest.MonkeyPatch()
+    patch.setenv("GRAPHMAE_CACHE", str(tmp_path_factory.mktemp("cache")))
+    if not os.environ.get("GRAPHMAE_TEST_NETWORK"):
+        patch.setenv("GRAPHMAE_OFFLINE", "1")
+    yield
+    patch.undo()
+
+
+@pytest.fixture
+def data_root() -> Path:
+    return Path(os.environ["GRAPHMAE_DATA"])
+
+
+@pytest.fixture
+def tiny() -> Data:
+    """A ring of 12 nodes with one isolated node, positive features and two classes."""
+    generator = torch.Generator().manual_seed(0)
+    ring = torch.stack([torch.arange(11), (torch.arange(11) + 1) % 11])
+    return Data(
+        x=torch.rand(12, 6, generator=generator),
+        edge_index=torch.cat([ring, ring.flip(0)], dim=1),
+        y=torch.arange(12) % 2,
+        train_mask=torch.arange(12) < 4,
+        val_mask=(torch.arange(12) >= 4) & (torch.arange(12) < 8),
+        test_mask=torch.arange(12) >= 8,
+    )

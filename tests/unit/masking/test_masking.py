@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import pytest
+import torch
+
+from graphmae.masking import RandomNodeMask, Remask, drop_edges
+from graphmae.runtime.errors import ConfigError
+
+
+def test_apply_treats_every_masked_row_and_no_other() -> None:
+    x, token = torch.rand(40, 3) + 1, torch.full((3,), -1.0)
+    draw = RandomNodeMask(rate=0.5, replace_rate=0.2, keep_rate=0.1).draw(40)
+    seen = draw.apply(x, token)
+    visible = torch.ones(40, dtype=torch.bool).index_fill(0, draw.masked, False)
+    assert torch.equal(seen[visible], x[visible])
+    assert (seen[draw.token] == -1).all()
+    assert torch.equal(seen[draw.replaced], x[draw.donors])
+    assert torch.equal(seen[draw.kept], x[draw.kept])
+    assert (len(draw.token), len(draw.replaced), len(draw.kept)) == (14, 4, 2)
+
+
+def test_the_token_gets_the_gradient_of_its_rows() -> None:
+    x, token = torch.rand(10, 3), torch.zeros(3, requires_grad=True)
+    draw = RandomNodeMask(rate=0.5).draw(10)
+    draw.apply(x, token).sum().backward()
+    assert torch.equal(token.grad, torch.full((3,), 5.0))
+
+
+@pytest.mark.parametrize("rate", [0.0, 1.0, 1.5, -0.1, float("nan")])
+def test_impossible_rates(rate: float) -> None:
+    with pytest.raises(ConfigError, match="rate"):
+        RandomNodeMask(rate=rate)
+
+
+def test_shares_cannot_exceed_the_whole() -> None:
+    with pytest.raises(ConfigError, match="at most 1"):
+        RandomNodeMask(replace_rate=0.7, keep_rate=0.4)
+
+
+def test_remask_kinds() -> None:
+    h, masked = torch.rand(5, 4), torch.tensor([1, 3])
+    assert (Remask("zero", 4)(h, masked)[masked] == 0).all()
+    assert torch.equal(Remask("none", 4)(h, masked), h)
+    learnable = Remask("learnable", 4)
+    torch.nn.init.ones_(learnable.token)
+    out = learnable(h, masked)
+    assert (out[masked] == 1).all()
+    assert torch.equal(out[[0, 2, 4]], h[[0, 2, 4]])
+    out.sum().backward()
+    assert torch.equal(learnable.token.grad, torch.full((4,), 2.0))
+    with pytest.raises(ConfigError, match="did you mean 'learnable'"):
+        Remask("learnabel", 4)
+
+
+def test_dropped_edges_are_a_random_share() -> None:
+    torch.manual_seed(0)
+    edges = torch.randint(1000, (2, 20_000))
+    kept = drop_edges(edges, 0.3)
+    assert kept.size(1) / edges.size(1) == pytest.approx(0.7, abs=0.02)
+    assert drop_edges(edges, 0.0) is edges
