@@ -58,7 +58,9 @@ def main() -> None:
                 gather(recipe, overrides, seeds, folders[recipe], options)
 
 
-def gather(recipe: str, overrides: tuple[str, ...], seeds: list[int], folder: Path, options: argparse.Namespace) -> None:
+def gather(
+    recipe: str, overrides: tuple[str, ...], seeds: list[int], folder: Path, options: argparse.Namespace
+) -> None:
     """All seeds are there: one result.json over them."""
     from graphmae import api
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -30,7 +30,7 @@ from .training import Progress, quiet
 
 __all__ = ["embed", "evaluate", "load", "pretrain", "recipe", "recipes", "run"]
 
-Graphs = Data | Sequence[Data] | NodeDataset | str | Path
+Graphs: TypeAlias = "Data | Sequence[Data] | NodeDataset | str | Path"
 
 
 def recipe(source: str | Path | Mapping[str, Any], *overrides: str) -> Recipe:

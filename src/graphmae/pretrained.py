@@ -13,13 +13,13 @@ from torch import nn
 
 from . import decoders, encoders, losses, masking
 from .model import GraphMAE
-from .registry import arguments_of
+from .registry import Registry, arguments_of
 from .results import read_json, write_json
 from .runtime.environment import package_version
 from .runtime.errors import ConfigError, InputError
 
 FORMAT = 1
-KINDS = {
+KINDS: dict[str, Registry[Any]] = {
     "encoder": encoders.REGISTRY,
     "decoder": decoders.REGISTRY,
     "mask": masking.REGISTRY,
@@ -64,7 +64,7 @@ def load(folder: str | Path) -> GraphMAE:
         raise InputError(f"{folder}: config.json has format {config.get('format')!r}; this version reads {FORMAT}")
     try:
         parts = {kind: _build(kind, config[kind]) for kind in KINDS}
-        model = GraphMAE(**parts, remask=config["remask"], drop_edge=config["drop_edge"])  # type: ignore[arg-type]
+        model = GraphMAE(**parts, remask=config["remask"], drop_edge=config["drop_edge"])
     except KeyError as error:
         raise InputError(f"{folder}: config.json lacks {error}") from None
     except ConfigError as error:

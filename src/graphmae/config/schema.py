@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+
 @dataclass(frozen=True)
 class Part:
     """A registered part and its options: `name` plus whatever its constructor takes."""

@@ -1,13 +1,9 @@
 """What comes in: benchmark sets, graph files, PyG objects. Everything is checked once, here."""
 
+from . import files, ogb, planetoid, ppi, reddit, synthetic  # each registers its sets
 from .base import REGISTRY, NodeDataset
 from .checks import check_graph
-from .files import read_graph
-from .ogb import ogbn_arxiv
-from .planetoid import citeseer, cora, pubmed
-from .ppi import ppi
-from .reddit import reddit
-from .synthetic import synthetic
+from .files import from_data, read_graph
 from .treatment import load, prepare
 
 register, names, describe = REGISTRY.register, REGISTRY.names, REGISTRY.describe
@@ -16,15 +12,15 @@ __all__ = [
     "REGISTRY",
     "NodeDataset",
     "check_graph",
-    "citeseer",
-    "cora",
     "describe",
+    "files",
+    "from_data",
     "load",
     "names",
-    "ogbn_arxiv",
+    "ogb",
+    "planetoid",
     "ppi",
     "prepare",
-    "pubmed",
     "read_graph",
     "reddit",
     "register",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -30,7 +30,7 @@ class NodeDataset:
     name: str
     graphs: tuple[Data, ...]
     pretrain: tuple[int, ...]
-    splits: dict[str, tuple[tuple[int, Tensor], ...]]
+    splits: Mapping[str, Sequence[tuple[int, Tensor]]]
 
     @classmethod
     def transductive(cls, name: str, data: Data) -> NodeDataset:

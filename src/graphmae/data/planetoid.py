@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, ClassVar
 
 import numpy as np
 import scipy.sparse
@@ -140,7 +140,7 @@ def read(name: str, files: dict[str, Path]) -> dict[str, Tensor]:
 class _ArraysOnly(pickle.Unpickler):
     """Reads the arrays, sparse matrices and dictionaries these files hold, and nothing that could run code."""
 
-    ALLOWED = {
+    ALLOWED: ClassVar = {
         ("scipy.sparse.csr", "csr_matrix"): scipy.sparse.csr_matrix,
         ("numpy.core.multiarray", "_reconstruct"): np.empty(0).__reduce__()[0],
         ("numpy", "ndarray"): np.ndarray,

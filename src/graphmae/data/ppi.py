@@ -46,7 +46,7 @@ def ppi(root: str | Path | None = None, features: Features = "raw", self_loops: 
 
 
 def read(files: dict[str, Path]) -> dict[str, Tensor]:
-    out = {}
+    out: dict[str, Tensor] = {}
     for split, name in SPLITS.items():
         x, y, graph_id = (_array(files[f"{name}_{part}.npy"]) for part in ("feats", "labels", "graph_id"))
         if not len(x) == len(y) == len(graph_id) > 0:

@@ -87,7 +87,7 @@ class RawFiles:
         """Try the origin, then the mirror; returns why each failed."""
         if os.environ.get("GRAPHMAE_OFFLINE"):
             return ["GRAPHMAE_OFFLINE is set"]
-        reasons = []
+        reasons: list[str] = []
         ways: list[tuple[str, Callable[[list[str], Path], None]]] = []
         if self.url or self.archive:
             ways.append(("the origin", self._from_origin))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from torch import Tensor, nn
 
 from .block import make_activation, make_norm
@@ -24,7 +26,7 @@ class MLP(nn.Module):
         self.in_channels, self.width = in_channels, out_channels
         widths = [in_channels, *[hidden_channels] * (num_layers - 1), out_channels]
         steps: list[nn.Module] = []
-        for a, b in zip(widths[:-2], widths[1:-1], strict=True):
+        for a, b in pairwise(widths[:-1]):
             steps += [nn.Linear(a, b), make_norm(norm, b), make_activation(activation)]
         self.steps = nn.Sequential(*steps, nn.Linear(widths[-2], widths[-1], bias=bias))
 

@@ -34,14 +34,15 @@ def numerics(device: torch.device, precision: str = "float32") -> Iterator[None]
     On CUDA a few sums run in an order that is not fixed; the same seed then agrees to rounding only.
     """
     strict, before = torch.are_deterministic_algorithms_enabled(), torch.get_float32_matmul_precision()
-    fill = torch.utils.deterministic.fill_uninitialized_memory
+    fill: bool = torch.utils.deterministic.fill_uninitialized_memory  # type: ignore[attr-defined]
     if device.type == "cpu":
         torch.use_deterministic_algorithms(True)
-        torch.utils.deterministic.fill_uninitialized_memory = False  # a debugging aid that costs a tenth of the time
+        # A debugging aid that costs a tenth of the time.
+        torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
     torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
     try:
         yield
     finally:
         torch.use_deterministic_algorithms(strict)
-        torch.utils.deterministic.fill_uninitialized_memory = fill
+        torch.utils.deterministic.fill_uninitialized_memory = fill  # type: ignore[attr-defined]
         torch.set_float32_matmul_precision(before)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 import torch
 from torch import Tensor
@@ -12,7 +12,7 @@ Batch = TypeVar("Batch")
 WARM_UP = 3  # eager steps before recording, so that every lazy allocation has happened
 
 
-class CapturedStep:
+class CapturedStep(Generic[Batch]):
     """`step(batch)` → loss, recorded as a CUDA graph after a few eager calls on the very same batch.
 
     The recorded work must not depend on values on the host: no data-dependent shapes, no `.item()`.

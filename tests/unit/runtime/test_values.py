@@ -17,7 +17,15 @@ def test_parse_value(text: str, value: object) -> None:
 
 @pytest.mark.parametrize(
     ("value", "hint"),
-    [(1, int), (1, float), ("a", str), (None, int | None), (2, int | None), ([1], tuple[int, ...]), ("a", Literal["a"])],
+    [
+        (1, int),
+        (1, float),
+        ("a", str),
+        (None, int | None),
+        (2, int | None),
+        ([1], tuple[int, ...]),
+        ("a", Literal["a"]),
+    ],
 )
 def test_fitting_values(value: object, hint: object) -> None:
     assert mismatch(value, hint) is None
@@ -25,7 +33,15 @@ def test_fitting_values(value: object, hint: object) -> None:
 
 @pytest.mark.parametrize(
     ("value", "hint"),
-    [(1.5, int), (True, int), (True, float), ("1", float), ("b", Literal["a"]), (["x"], tuple[int, ...]), (float("nan"), float)],
+    [
+        (1.5, int),
+        (True, int),
+        (True, float),
+        ("1", float),
+        ("b", Literal["a"]),
+        (["x"], tuple[int, ...]),
+        (float("nan"), float),
+    ],
 )
 def test_values_that_do_not_fit(value: object, hint: object) -> None:
     assert mismatch(value, hint)

@@ -26,7 +26,9 @@ class Noisy(nn.Module):
         return (self.norm(self.linear(x + torch.rand_like(x))) - x).square().mean()
 
 
-def train(folder: Path, epochs: int = 8, resume: bool = False, stop_after: int | None = None, **options: object) -> Noisy:
+def train(
+    folder: Path, epochs: int = 8, resume: bool = False, stop_after: int | None = None, **options: object
+) -> Noisy:
     seed_everything(0)
     module = Noisy()
     x = torch.rand(16, 4)
@@ -99,7 +101,14 @@ def test_gradient_clipping_limits_the_step() -> None:
         torch.manual_seed(0)
         module = nn.Linear(3, 1)
         before = module.weight.detach().clone()
-        fit(module, lambda x, m=module: m(x).square().sum(), lambda: [torch.ones(4, 3)], epochs=1, lr=0.1, clip_norm=clip)
+        fit(
+            module,
+            lambda x, m=module: m(x).square().sum(),
+            lambda: [torch.ones(4, 3)],
+            epochs=1,
+            lr=0.1,
+            clip_norm=clip,
+        )
         moved.append(float((module.weight - before).norm().detach()))
     assert moved[1] < 1e-3 < moved[0]
 

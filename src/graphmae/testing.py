@@ -1,0 +1,77 @@
+"""The contracts our own parts pass, for parts of your own: call these from a test.
+
+>>> from graphmae import encoders, testing
+>>> testing.check_encoder(lambda in_channels: encoders.GCN(in_channels, hidden_channels=8))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+from .masking.nodes import NodeMask
+
+NODES, FEATURES = 7, 5
+EDGES = torch.tensor([[0, 1, 1, 2, 3, 4, 0, 0], [1, 0, 2, 1, 3, 5, 1, 0]])  # loops, a multi-edge, isolated nodes
+
+
+def check_encoder(make: Callable[[int], nn.Module]) -> None:
+    """`make(in_channels)` gives an encoder that can be trained, embedded with and saved."""
+    encoder = make(FEATURES)
+    x = torch.rand(NODES, FEATURES)
+    assert int(encoder.in_channels) == FEATURES, "encoder.in_channels must be the width it was made for"  # type: ignore[arg-type]
+    width = int(encoder.out_channels)  # type: ignore[arg-type]
+    out = encoder(x, EDGES)
+    assert out.shape == (NODES, width), f"forward gave {tuple(out.shape)}, out_channels says {(NODES, width)}"
+    _check_gradients(encoder, out)
+    encoder.eval()
+    assert torch.equal(encoder(x, EDGES), encoder(x, EDGES)), "in eval mode the same input must give the same output"
+    no_edges = torch.empty(2, 0, dtype=torch.long)
+    assert torch.isfinite(encoder(x, no_edges)).all(), "a graph without edges must give finite embeddings"
+    order = torch.randperm(NODES)
+    back = torch.empty_like(order).scatter_(0, order, torch.arange(NODES))
+    moved = encoder(x[order], back[EDGES])
+    assert torch.allclose(moved, encoder(x, EDGES)[order], atol=1e-4), "renumbering nodes must renumber embeddings"
+
+
+def check_decoder(make: Callable[[int, int], nn.Module]) -> None:
+    """`make(in_channels, out_channels)` gives a decoder that reconstructs the asked-for rows."""
+    decoder = make(4, FEATURES)
+    rows = torch.tensor([5, 0, 3])
+    out = decoder(torch.rand(NODES, 4), EDGES, rows=rows)
+    assert out.shape == (3, FEATURES), f"forward gave {tuple(out.shape)} for 3 rows of {FEATURES} features"
+    assert isinstance(decoder.wants_remask, bool), "wants_remask must be True or False"
+    _check_gradients(decoder, out)
+
+
+def check_loss(make: Callable[[], nn.Module]) -> None:
+    """`make()` gives a loss: a finite scalar, lower for a better prediction, with a gradient."""
+    loss = make()
+    target = torch.eye(FEATURES)
+    guess = torch.rand(FEATURES, FEATURES, requires_grad=True)
+    value = loss(guess, target)
+    assert value.dim() == 0 and torch.isfinite(value), "a loss must be one finite number"
+    value.backward()
+    assert guess.grad is not None and torch.isfinite(guess.grad).all(), "the gradient must be finite"
+    assert loss(10 * target, target) <= loss(-10 * target, target), "a right prediction must not cost more"
+
+
+def check_mask(make: Callable[[], NodeMask]) -> None:
+    """`make()` gives a masking rule: distinct nodes, each treated exactly one way, some left visible."""
+    for num_nodes in (1, 2, 3, 50):
+        draw = make().draw(num_nodes)
+        masked = draw.masked.tolist()
+        assert 1 <= len(set(masked)) == len(masked), "masked nodes must be distinct, and at least one"
+        assert len(masked) < num_nodes or num_nodes == 1, "at least one node must stay visible"
+        treated = torch.cat([draw.token, draw.replaced, draw.kept]).tolist()
+        assert sorted(treated) == sorted(masked), "every masked node needs exactly one treatment"
+        assert len(draw.donors) == len(draw.replaced), "every replaced node needs one donor"
+
+
+def _check_gradients(module: nn.Module, out: Tensor) -> None:
+    out.square().sum().backward()
+    for name, parameter in module.named_parameters():
+        assert parameter.grad is not None, f"the parameter {name} has no gradient: it is never used"
+        assert torch.isfinite(parameter.grad).all(), f"the gradient of {name} is not finite"
