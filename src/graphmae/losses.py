@@ -31,10 +31,13 @@ class ScaledCosineError(nn.Module):
         self.gamma = gamma
 
     def forward(self, prediction: Tensor, target: Tensor) -> Tensor:
-        cosine = (F.normalize(prediction, dim=-1) * F.normalize(target, dim=-1)).sum(-1)
+        length = torch.linalg.vector_norm(target, dim=-1)
+        cosine = (prediction * target).sum(-1) / (
+            _at_least(torch.linalg.vector_norm(prediction, dim=-1)) * _at_least(length)
+        )
         # Rounding can push the cosine past 1; a fractional power of a negative number is NaN.
         error = (1 - cosine).clamp(min=0).pow(self.gamma)
-        return _mean_over(error, target.abs().sum(-1) > 0)
+        return _mean_over(error, length > 0)
 
     def left_out(self, x: Tensor) -> int:
         """How many rows of `x` could never be scored."""
@@ -68,6 +71,10 @@ class CrossEntropy(nn.Module):
                 f"loss 'cross-entropy' needs one-hot features, but {int((~one_hot).sum())} of {len(x)} rows are not; "
                 "use loss.name=scaled-cosine or mse"
             )
+
+
+def _at_least(length: Tensor) -> Tensor:
+    return length.clamp(min=1e-12)
 
 
 def _mean_over(error: Tensor, keep: Tensor) -> Tensor:

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from . import decoders, encoders, losses, masking
 from .config import Recipe
+from .layers import SparseRows, sparse_rows
 from .masking.nodes import NodeMask
 from .runtime.errors import ConfigError
 
@@ -64,12 +65,15 @@ class GraphMAE(nn.Module):
     def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
         """The pre-training loss of one random draw: `x` [N, in_channels], `edge_index` [2, E] → scalar."""
         hidden = self.mask.draw(x.size(0), x.device)  # 1
-        code = self.encoder(hidden.apply(x, self.mask_token), masking.drop_edges(edge_index, self.drop_edge))  # 2
-        code = self.bridge(code)
-        if self.decoder.wants_remask:
-            code = self.remask(code, hidden.masked)  # 3
+        code = self.encoder(self._seen(x, hidden), masking.drop_edges(edge_index, self.drop_edge))  # 2
+        code = self.remask(code, hidden, self.bridge) if self.decoder.wants_remask else self.bridge(code)  # 3
         reconstruction = self.decoder(code, edge_index, rows=hidden.masked)  # 4
         return self.loss(reconstruction, x[hidden.masked])  # 5
+
+    def _seen(self, x: Tensor, hidden: masking.MaskedNodes) -> Tensor | SparseRows:
+        """Features with masked rows treated; by their entries alone where they are few."""
+        sparse = sparse_rows(x) if getattr(self.encoder, "takes_sparse", False) else None
+        return hidden.apply(x, self.mask_token) if sparse is None else hidden.apply_sparse(sparse, self.mask_token)
 
     def save_pretrained(self, folder: str) -> None:
         """Write config.json, model.safetensors and a model card; `graphmae.load(folder)` gives the model back."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor, nn
 
-from ..layers import Block
+from ..layers import Block, sparse_rows
 from ..registry import Registry
 from ..runtime.errors import ConfigError
 
@@ -46,7 +46,14 @@ class StackedEncoder(Encoder):
         self.blocks = nn.ModuleList(blocks)
         self.out_channels = hidden_channels * (len(self.blocks) if output == "all" else 1)
 
+    @property
+    def takes_sparse(self) -> bool:
+        """Whether `forward` also takes `SparseRows`, as the model hands in for bags of words."""
+        return self.blocks[0].takes_sparse  # type: ignore[return-value]
+
     def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        if self.takes_sparse and isinstance(x, Tensor):
+            x = sparse_rows(x) or x  # type: ignore[assignment]
         hidden = []
         for block in self.blocks:
             x = block(x, edge_index)

@@ -89,10 +89,10 @@ class RowsView:
         return whole.symmetric_weight if edges is None else whole.symmetric_weight[edges]
 
 
-def rows_view(edge_index: Tensor, x: Tensor, rows: Tensor | None) -> RowsView:
-    """The graph as needed to compute `rows` (None: all) from the features `x` [N, d]."""
-    whole = adjacency(edge_index, x.size(0))
-    if rows is None or x.is_cuda:
+def rows_view(edge_index: Tensor, num_nodes: int, on_cuda: bool, rows: Tensor | None) -> RowsView:
+    """The graph as needed to compute `rows` (None: all)."""
+    whole = adjacency(edge_index, num_nodes)
+    if rows is None or on_cuda:
         return RowsView(whole, whole.row, (whole, None), rows)
     adj, edges = whole.restrict(rows)
     return RowsView(adj, rows[adj.row], (whole, edges), None)

@@ -3,6 +3,7 @@
 from .block import Block, activations, make_activation, make_norm, norms
 from .conv import GATConv, GCNConv, GINConv
 from .mlp import MLP
+from .sparse import SparseRows, sparse_rows
 
 __all__ = [
     "MLP",

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from .. import kernels
 from ..runtime.errors import ConfigError, unknown
+from .sparse import SparseRows
 
 norms: dict[str, Callable[[int], nn.Module]] = {
     "none": lambda channels: nn.Identity(),
@@ -61,7 +62,14 @@ class Block(nn.Module):
         if residual:
             self.residual = nn.Identity() if in_channels == width else nn.Linear(in_channels, width, bias=False)
 
-    def forward(self, x: Tensor, edge_index: Tensor, rows: Tensor | None = None) -> Tensor:
+    @property
+    def takes_sparse(self) -> bool:
+        """Whether the input may be `SparseRows`: the convolution must begin with a projection."""
+        return self.residual is None and bool(getattr(self.conv, "projects_first", False))
+
+    def forward(self, x: Tensor | SparseRows, edge_index: Tensor, rows: Tensor | None = None) -> Tensor:
+        if isinstance(x, SparseRows):
+            return self.activation(self.norm(self.conv(x.dropout(self.dropout, self.training), edge_index, rows)))
         x = kernels.dropout(x, self.dropout, self.training)
         out = self.conv(x, edge_index, rows)
         if self.residual is not None:

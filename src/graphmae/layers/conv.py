@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from .. import kernels
 from ..runtime.errors import ConfigError
+from .sparse import SparseRows
 
 
 class GATConv(nn.Module):
@@ -54,15 +55,20 @@ class GATConv(nn.Module):
         if self.bias is not None:
             nn.init.zeros_(self.bias)
 
-    def forward(self, x: Tensor, edge_index: Tensor, rows: Tensor | None = None) -> Tensor:
-        view = kernels.rows_view(edge_index, x, rows)
-        if self.in_channels < self.out_channels:  # attend with (Wᵀa)·x, aggregate x, then project
+    @property
+    def projects_first(self) -> bool:
+        return self.in_channels >= self.out_channels
+
+    def forward(self, x: Tensor | SparseRows, edge_index: Tensor, rows: Tensor | None = None) -> Tensor:
+        view = kernels.rows_view(edge_index, *_size(x), rows)
+        if not isinstance(x, SparseRows) and not self.projects_first:  # attend with (Wᵀa)·x, aggregate x, then project
             score = x @ torch.einsum("hci,shc->ish", self.weight, self.attention).flatten(1)
             alpha = self._attend(view, score.view(-1, 2, self.heads))
             out = view.pick(kernels.aggregate(view.adj, x.unsqueeze(1).expand(-1, self.heads, -1), alpha))
-            out = torch.einsum("rhi,hci->rhc", out, self.weight)
+            # One plain product a head: several times faster on the CPU than one batched product.
+            out = torch.stack([F.linear(out[:, h], self.weight[h]) for h in range(self.heads)], dim=1)
         else:
-            h = F.linear(x, self.weight.flatten(0, 1)).view(-1, self.heads, self.out_channels)
+            h = _project(x, self.weight.flatten(0, 1)).view(-1, self.heads, self.out_channels)
             alpha = self._attend(view, torch.einsum("nhc,shc->nsh", h, self.attention))
             out = view.pick(kernels.aggregate(view.adj, h, alpha))
         out = out.flatten(1) if self.concat else out.mean(1)
@@ -90,14 +96,18 @@ class GCNConv(nn.Module):
         if self.bias is not None:
             nn.init.zeros_(self.bias)
 
-    def forward(self, x: Tensor, edge_index: Tensor, rows: Tensor | None = None) -> Tensor:
-        view = kernels.rows_view(edge_index, x, rows)
-        weight = view.symmetric_weight.to(x.dtype)
-        if self.in_channels < self.width:
+    @property
+    def projects_first(self) -> bool:
+        return self.in_channels >= self.width
+
+    def forward(self, x: Tensor | SparseRows, edge_index: Tensor, rows: Tensor | None = None) -> Tensor:
+        view = kernels.rows_view(edge_index, *_size(x), rows)
+        weight = view.symmetric_weight.to(self.weight.dtype)
+        if not isinstance(x, SparseRows) and not self.projects_first:
             out = view.pick(kernels.aggregate(view.adj, x.unsqueeze(1), weight)).squeeze(1)
             out = F.linear(out, self.weight)
         else:
-            out = view.pick(kernels.aggregate(view.adj, F.linear(x, self.weight).unsqueeze(1), weight)).squeeze(1)
+            out = view.pick(kernels.aggregate(view.adj, _project(x, self.weight).unsqueeze(1), weight)).squeeze(1)
         return out if self.bias is None else out + self.bias
 
 
@@ -110,6 +120,15 @@ class GINConv(nn.Module):
         self.in_channels, self.width = mlp.in_channels, mlp.width
 
     def forward(self, x: Tensor, edge_index: Tensor, rows: Tensor | None = None) -> Tensor:
-        view = kernels.rows_view(edge_index, x, rows)
+        view = kernels.rows_view(edge_index, *_size(x), rows)
         own = x if rows is None else x.index_select(0, rows)
         return self.mlp((1 + self.eps) * own + view.pick(kernels.aggregate(view.adj, x.unsqueeze(1))).squeeze(1))
+
+
+def _size(x: Tensor | SparseRows) -> tuple[int, bool]:
+    """Number of nodes, and whether they lie on a CUDA device."""
+    return (x.num_rows, False) if isinstance(x, SparseRows) else (x.size(0), x.is_cuda)
+
+
+def _project(x: Tensor | SparseRows, weight: Tensor) -> Tensor:
+    return x.project(weight) if isinstance(x, SparseRows) else F.linear(x, weight)

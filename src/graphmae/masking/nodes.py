@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from ..layers import SparseRows
 from ..registry import Registry
 from ..runtime.errors import ConfigError
 
@@ -17,12 +18,14 @@ class MaskedNodes:
 
     Attributes:
         masked: [M] the nodes that are scored.
+        visible: [N − M] the others.
         token: nodes whose features become the [MASK] token.
         replaced, donors: nodes that get the features of another, visible node.
         kept: masked nodes left unchanged (ablation only).
     """
 
     masked: Tensor
+    visible: Tensor
     token: Tensor
     replaced: Tensor
     donors: Tensor
@@ -34,6 +37,11 @@ class MaskedNodes:
         out[self.token] = token.to(x.dtype)
         out[self.replaced] = x[self.donors]
         return out
+
+    def apply_sparse(self, x: SparseRows, token: Tensor) -> SparseRows:
+        """The same for features given by their entries."""
+        rows, place = torch.cat([self.visible, self.kept, self.donors]), [self.visible, self.kept, self.replaced]
+        return x.select(rows, torch.cat(place), token, self.token)
 
 
 class NodeMask:
@@ -80,4 +88,4 @@ class RandomNodeMask(NodeMask):
         num_kept = min(round(self.keep_rate * count), count - num_replaced)
         replaced, kept, token = masked.split([num_replaced, num_kept, count - num_replaced - num_kept])
         donors = visible[torch.randint(max(len(visible), 1), (num_replaced,), device=device)]
-        return MaskedNodes(masked, token, replaced, donors, kept)
+        return MaskedNodes(masked, visible, token, replaced, donors, kept)

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from ..runtime.errors import ConfigError, unknown
+from .nodes import MaskedNodes
 
 REMASKS = ("zero", "learnable", "none")
 
@@ -21,9 +22,12 @@ class Remask(nn.Module):
         self.kind = kind
         self.token = nn.Parameter(torch.zeros(channels)) if kind == "learnable" else None
 
-    def forward(self, h: Tensor, masked: Tensor) -> Tensor:
+    def forward(self, h: Tensor, hidden: MaskedNodes, bridge: nn.Module) -> Tensor:
+        """`h` [N, *] → [N, channels]: codes of visible nodes cross the bridge, masked ones are replaced."""
         if self.kind == "none":
-            return h
-        if self.token is None:
-            return h.index_fill(0, masked, 0.0)
-        return h.index_put((masked,), self.token.to(h.dtype))
+            return bridge(h)
+        crossed = bridge(h.index_select(0, hidden.visible))
+        out = crossed.new_zeros(h.size(0), crossed.size(1))
+        if self.token is not None:
+            out = out.index_put((hidden.masked,), self.token.to(h.dtype))
+        return out.index_copy(0, hidden.visible, crossed)

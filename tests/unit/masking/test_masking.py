@@ -38,14 +38,18 @@ def test_shares_cannot_exceed_the_whole() -> None:
 
 
 def test_remask_kinds() -> None:
-    h, masked = torch.rand(5, 4), torch.tensor([1, 3])
-    assert (Remask("zero", 4)(h, masked)[masked] == 0).all()
-    assert torch.equal(Remask("none", 4)(h, masked), h)
+    h, hidden, bridge = torch.rand(5, 3), RandomNodeMask(rate=0.4).draw(5), torch.nn.Linear(3, 4, bias=False)
+    crossed = bridge(h)
+    masked, visible = hidden.masked, hidden.visible
+    zeroed = Remask("zero", 4)(h, hidden, bridge)
+    assert (zeroed[masked] == 0).all()
+    assert torch.allclose(zeroed[visible], crossed[visible])
+    assert torch.allclose(Remask("none", 4)(h, hidden, bridge), crossed)
     learnable = Remask("learnable", 4)
     torch.nn.init.ones_(learnable.token)
-    out = learnable(h, masked)
+    out = learnable(h, hidden, bridge)
     assert (out[masked] == 1).all()
-    assert torch.equal(out[[0, 2, 4]], h[[0, 2, 4]])
+    assert torch.allclose(out[visible], crossed[visible])
     out.sum().backward()
     assert torch.equal(learnable.token.grad, torch.full((4,), 2.0))
     with pytest.raises(ConfigError, match="did you mean 'learnable'"):
