@@ -11,7 +11,15 @@ from graphmae import decoders, encoders, losses, masking, testing
 from graphmae.registry import Registry, arguments_of
 from graphmae.runtime.errors import ConfigError
 
-ENCODER_OPTIONS = [{}, {"num_layers": 1}, {"num_layers": 3, "residual": True}, {"norm": "batch"}, {"norm": "layer"}, {"output": "all"}, {"activation": "relu"}]  # fmt: skip
+ENCODER_OPTIONS = [
+    {},
+    {"num_layers": 1},
+    {"num_layers": 3, "residual": True},
+    {"norm": "batch"},
+    {"norm": "layer"},
+    {"output": "all"},
+    {"activation": "relu"},
+]
 
 
 @pytest.mark.parametrize("options", ENCODER_OPTIONS, ids=str)

@@ -15,7 +15,7 @@ PUBLISHED = {
     "node/ppi": (74.5, 0.29, "micro-f1"),
     "node/reddit": (96.01, 0.08, "accuracy"),
 }
-# layers, hidden, heads, norm, residual, rate, replace, drop_edge, gamma, lr, weight decay, epochs, probe lr / wd / epochs
+# layers, hidden, heads, norm, residual, rate, replace, drop_edge, gamma, lr, wd, epochs, probe lr / wd / epochs
 SETTINGS = {
     "node/cora": (2, 512, 4, "none", False, 0.5, 0.05, 0, 3, 1e-3, 2e-4, 1500, 0.01, 1e-4, 300),
     "node/citeseer": (2, 512, 2, "none", False, 0.5, 0.10, 0, 1, 1e-3, 2e-5, 300, 0.01, 1e-2, 300),

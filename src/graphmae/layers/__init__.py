@@ -11,8 +11,10 @@ __all__ = [
     "GATConv",
     "GCNConv",
     "GINConv",
+    "SparseRows",
     "activations",
     "make_activation",
     "make_norm",
     "norms",
+    "sparse_rows",
 ]

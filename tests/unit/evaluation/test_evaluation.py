@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import pytest
+import torch
+
+from graphmae.config import Evaluation
+from graphmae.evaluation import cluster_scores, linear_probe, neighbour_score, score
+
+CPU = torch.device("cpu")
+
+
+def blobs(seed: int, per_class: int = 20, spread: float = 0.3) -> tuple[torch.Tensor, torch.Tensor]:
+    generator = torch.Generator().manual_seed(seed)
+    y = torch.arange(3).repeat_interleave(per_class)
+    return torch.eye(3)[y] + spread * torch.randn(len(y), 3, generator=generator), y
+
+
+def test_accuracy_and_micro_f1() -> None:
+    assert float(score(torch.eye(4), torch.arange(4))) == 100
+    y = torch.tensor([[1.0, 0, 1], [0, 1, 0]])
+    logits = torch.tensor([[1.0, 1, -1], [-1, 1, -1]])  # 2 hits, 3 guesses, 3 truths
+    assert float(score(logits, y)) == pytest.approx(100 * 4 / 6)
+    from sklearn.metrics import f1_score
+
+    assert float(score(logits, y)) == pytest.approx(100 * f1_score(y, logits > 0, average="micro"))
+
+
+def test_the_probe_separates_what_is_separable_and_reports_both_rules() -> None:
+    scores = linear_probe(blobs(0), blobs(1), blobs(2), 3, Evaluation(lr=0.1, epochs=100), 0, CPU)
+    assert scores["last"] > 90
+    assert set(scores) == {"last", "best-validation", "validation-last", "validation-best"}
+    assert scores["validation-best"] >= scores["validation-last"]
+
+
+def test_the_probe_cannot_learn_noise() -> None:
+    x = torch.randn(300, 3, generator=torch.Generator().manual_seed(0))
+    y = torch.arange(300) % 3
+    rows = [(x[i::3], y[torch.randperm(100, generator=torch.Generator().manual_seed(i))]) for i in range(3)]
+    assert linear_probe(*rows, 3, Evaluation(epochs=50), 0, CPU)["last"] < 55
+
+
+def test_the_same_seed_gives_the_same_probe() -> None:
+    runs = [linear_probe(blobs(0), blobs(1), blobs(2), 3, Evaluation(epochs=5), 7, CPU) for _ in range(2)]
+    assert runs[0] == runs[1]
+
+
+def test_several_labels_a_row() -> None:
+    x, y = blobs(0)
+    many = torch.eye(3)[y]
+    scores = linear_probe((x, many), (x, many), (x, many), 3, Evaluation(lr=0.1, epochs=200), 0, CPU)
+    assert scores["last"] > 90
+    assert neighbour_score((x, many), (x, many), 3) > 90
+
+
+def test_label_light_checks() -> None:
+    x, y = blobs(0, spread=0.05)
+    assert neighbour_score((x, y), blobs(1, spread=0.05), 3) == 100
+    found = cluster_scores(x, y, 3, seed=0)
+    assert found["nmi"] == pytest.approx(100)
+    assert found["ari"] == pytest.approx(100)
+    noise = cluster_scores(torch.randn(60, 3), y, 3, seed=0)
+    assert noise["ari"] < 30

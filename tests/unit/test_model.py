@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import pytest
+import torch
+from torch_geometric.data import Data
+
+from graphmae import decoders, encoders, losses, masking
+from graphmae.model import GraphMAE
+from graphmae.runtime.errors import ConfigError
+
+
+@pytest.mark.parametrize("remask", ["zero", "learnable", "none"])
+@pytest.mark.parametrize("decoder", decoders.names())
+@pytest.mark.parametrize("encoder", encoders.names())
+def test_any_encoder_with_any_decoder_and_remask_learns(encoder: str, decoder: str, remask: str, tiny: Data) -> None:
+    torch.manual_seed(0)
+    model = GraphMAE(
+        encoders.build(encoder, in_channels=6, hidden_channels=8),
+        decoders.build(decoder, in_channels=8, out_channels=6),
+        masking.RandomNodeMask(0.5, replace_rate=0.1),
+        losses.ScaledCosineError(2),
+        remask=remask,
+        drop_edge=0.2,
+    )
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    history = []
+    for _ in range(60):
+        optimizer.zero_grad()
+        loss = model(tiny.x, tiny.edge_index)
+        loss.backward()
+        optimizer.step()
+        history.append(loss.item())
+    assert sum(history[-10:]) < sum(history[:10])
+
+
+def test_the_decoder_sees_the_whole_graph_and_the_encoder_a_part(tiny: Data) -> None:
+    seen = {}
+    model = GraphMAE(encoders.GCN(6, 8), decoders.GCN(8, 6), drop_edge=0.9)
+    model.encoder.register_forward_hook(lambda m, args, out: seen.update(encoder=args[1].size(1)))
+    model.decoder.register_forward_hook(lambda m, args, out: seen.update(decoder=args[1].size(1)))
+    model(tiny.x, tiny.edge_index)
+    assert seen["encoder"] < seen["decoder"] == tiny.edge_index.size(1)
+
+
+def test_zero_remasking_hides_masked_codes_from_the_decoder(tiny: Data) -> None:
+    captured = {}
+    model = GraphMAE(encoders.GCN(6, 8), decoders.GCN(8, 6))
+    model.decoder.register_forward_hook(
+        lambda m, args, kwargs, out: captured.update(h=args[0], rows=kwargs["rows"]), with_kwargs=True
+    )
+    model(tiny.x, tiny.edge_index)
+    rows = captured["rows"]
+    assert (captured["h"][rows] == 0).all()
+    assert len(rows) == 6
+    assert captured["h"].abs().sum() > 0
+
+
+def test_pointwise_decoders_read_the_masked_codes(tiny: Data) -> None:
+    captured = {}
+    model = GraphMAE(encoders.GCN(6, 8), decoders.MLP(8, 6), remask="zero")
+    model.bridge.register_forward_hook(lambda m, args, out: captured.update(codes=out))
+    model.decoder.register_forward_hook(lambda m, args, out: captured.update(h=args[0]))
+    model(tiny.x, tiny.edge_index)
+    assert captured["codes"].shape == (12, 8)
+    assert torch.equal(captured["h"], captured["codes"])
+
+
+def test_widths_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(ConfigError, match="must agree"):
+        GraphMAE(encoders.GCN(6, 8), decoders.GCN(8, 5))
+    with pytest.raises(ConfigError, match="drop_edge"):
+        GraphMAE(encoders.GCN(6, 8), decoders.GCN(8, 6), drop_edge=1.0)
