@@ -14,7 +14,7 @@ from torch_geometric.data import Data
 from . import config, experiment, model, pretrained
 from .config import Recipe, Train
 from .data import NodeDataset
-from .data.files import from_data, open_dataset
+from .data.files import from_data, open_dataset, section_of
 from .data.splits import with_split
 from .embedding import embed_graph
 from .evaluation import judge
@@ -139,10 +139,9 @@ def pretrain_on(
 ) -> Path:
     """Pre-train what a recipe describes on a data set's name or a graph file; returns the checkpoint's folder."""
     base = config.load(recipe).to_dict()
-    known = str(graph) in find_registry("data").names()
-    base["data"] = {**base["data"], "name": str(graph)} if known else {"name": "file", "path": str(graph)}
-    allowed = {"name", *find_registry("data").options(base["data"]["name"])}
-    base["data"] = {key: value for key, value in base["data"].items() if key in allowed}
+    section = section_of(graph)
+    allowed = find_registry("data").options(section["name"])
+    base["data"] = {**{key: value for key, value in base["data"].items() if key in allowed}, **section}
     base.pop("published", None)
     made = config.load(base, overrides)
     model.check(made)
@@ -274,19 +273,14 @@ def _datasets(data: Graphs, inputs: Mapping[str, Any], root: str | Path | None) 
     """Whatever was handed in, treated as the model was trained."""
     if isinstance(data, NodeDataset):
         return [data]
-    if isinstance(data, Data):
-        return [from_data(data, **_known(inputs, "file"))]
     if isinstance(data, str | Path):
-        name = str(data) if str(data) in find_registry("data").names() else "file"
-        return [open_dataset(data, root, **_known(inputs, name))]
+        return [open_dataset(data, root, **inputs)]
+    treatment = {key: value for key, value in inputs.items() if key in ("features", "self_loops")}
+    if isinstance(data, Data):
+        return [from_data(data, **treatment)]
     if _is_list(data) and data and all(isinstance(item, Data) for item in data):
-        return [from_data(item, f"graph {i}", **_known(inputs, "file")) for i, item in enumerate(data)]
+        return [from_data(item, f"graph {i}", **treatment) for i, item in enumerate(data)]
     raise InputError(f"data must be a PyG Data, a list of them, a data set's name or a file, not {type(data).__name__}")
-
-
-def _known(inputs: Mapping[str, Any], name: str) -> dict[str, Any]:
-    allowed = find_registry("data").options(name)
-    return {key: value for key, value in inputs.items() if key in allowed and key != "path"}
 
 
 def _is_list(data: object) -> bool:

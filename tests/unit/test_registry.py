@@ -65,5 +65,5 @@ def test_a_subclass_that_is_not_registered_cannot_be_stored(parts: Registry[obje
 
 
 def test_recipe_sections_find_their_registry() -> None:
-    assert find_registry("encoder").names() == ["gat", "gcn", "gin"]
+    assert {"gat", "gcn", "gin"} <= set(find_registry("encoder").names())
     assert find_registry("loss").names() == ["cross-entropy", "mse", "scaled-cosine"]

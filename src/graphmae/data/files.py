@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import torch
 from torch_geometric.data import Data
+from torch_geometric.data.data import DataEdgeAttr, DataTensorAttr
+from torch_geometric.data.storage import GlobalStorage
 
 from ..runtime.errors import DataError, unknown
 from .base import REGISTRY, NodeDataset
@@ -41,13 +43,24 @@ def file(
     return from_data(read_graph(path), Path(path).stem, features, self_loops)
 
 
-def open_dataset(source: str | Path, root: str | Path | None = None, **options: Any) -> NodeDataset:
-    """The name of a registered set or the path of a graph file → a data set ready for training."""
+def section_of(source: str | Path) -> dict[str, str]:
+    """What a recipe's [data] says for the name of a registered set or the path of a graph file."""
     if str(source) in REGISTRY.names():
-        return REGISTRY.build(str(source), root=root, **options)
+        return {"name": str(source)}
     if not Path(source).exists() and not Path(source).suffix:
         raise DataError(unknown("data set", str(source), REGISTRY.names()) + "; or the path of a .npz or .pt file")
-    return from_data(read_graph(source), Path(source).stem, **options)
+    return {"name": "file", "path": str(source)}
+
+
+def open_dataset(source: str | Path, root: str | Path | None = None, **options: Any) -> NodeDataset:
+    """The name of a registered set or the path of a graph file → a data set ready for training.
+
+    Options the set does not know are left aside: they were another set's.
+    """
+    section = section_of(source)
+    known = REGISTRY.options(section["name"])
+    options = {key: value for key, value in options.items() if key in known and key != "path"}
+    return REGISTRY.build(section.pop("name"), root=root, **section, **options)
 
 
 def from_data(data: Data, name: str = "graph", features: Features = "raw", self_loops: bool = True) -> NodeDataset:
@@ -77,7 +90,8 @@ def _from_npz(path: Path) -> Data:
 
 def _from_pt(path: Path) -> Data:
     try:
-        data = torch.load(path, map_location="cpu", weights_only=True)
+        with torch.serialization.safe_globals([Data, DataEdgeAttr, DataTensorAttr, GlobalStorage]):
+            data = torch.load(path, map_location="cpu", weights_only=True)
     except (OSError, RuntimeError, EOFError, pickle.UnpicklingError) as error:
         raise DataError(f"{path} is truncated or holds more than a PyG Data ({str(error).splitlines()[0]})") from None
     if not isinstance(data, Data):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import codecs
 import pickle
+from collections import defaultdict
 from pathlib import Path
-from typing import Any, BinaryIO, ClassVar
+from typing import Any, BinaryIO
 
 import numpy as np
 import scipy.sparse
@@ -137,28 +139,35 @@ def read(name: str, files: dict[str, Path]) -> dict[str, Tensor]:
     }
 
 
+def _from_buffer(buffer: bytes, dtype: np.dtype, shape: tuple[int, ...], order: Any) -> np.ndarray:
+    return np.frombuffer(buffer, dtype=dtype).reshape(shape, order=order)
+
+
+_RECONSTRUCT = np.empty(0).__reduce__()[0]
+# Names as in the real files, written by Python 2, and as today's libraries write the same objects.
+_HARMLESS: dict[tuple[str, str], Any] = {
+    **dict.fromkeys([("scipy.sparse.csr", "csr_matrix"), ("scipy.sparse._csr", "csr_matrix")], scipy.sparse.csr_matrix),
+    **dict.fromkeys([(f"numpy.{core}.multiarray", "_reconstruct") for core in ("core", "_core")], _RECONSTRUCT),
+    **dict.fromkeys([(f"numpy.{core}.numeric", "_frombuffer") for core in ("core", "_core")], _from_buffer),
+    ("numpy", "ndarray"): np.ndarray,
+    ("numpy", "dtype"): np.dtype,
+    ("collections", "defaultdict"): defaultdict,
+    ("__builtin__", "list"): list,
+    ("builtins", "list"): list,
+    ("_codecs", "encode"): codecs.encode,
+}
+
+
 class _ArraysOnly(pickle.Unpickler):
     """Reads the arrays, sparse matrices and dictionaries these files hold, and nothing that could run code."""
-
-    ALLOWED: ClassVar = {
-        ("scipy.sparse.csr", "csr_matrix"): scipy.sparse.csr_matrix,
-        ("numpy.core.multiarray", "_reconstruct"): np.empty(0).__reduce__()[0],
-        ("numpy", "ndarray"): np.ndarray,
-        ("numpy", "dtype"): np.dtype,
-        ("__builtin__", "list"): list,
-    }
 
     def __init__(self, file: BinaryIO) -> None:
         super().__init__(file, encoding="latin1")
 
     def find_class(self, module: str, name: str) -> Any:
-        if (module, name) == ("collections", "defaultdict"):
-            from collections import defaultdict
-
-            return defaultdict
-        if (module, name) not in self.ALLOWED:
+        if (module, name) not in _HARMLESS:
             raise pickle.UnpicklingError(f"it asks for {module}.{name}, which no Planetoid file contains")
-        return self.ALLOWED[module, name]
+        return _HARMLESS[module, name]
 
 
 def _unpickle(path: Path) -> Any:

@@ -50,7 +50,7 @@ def fit(
         step: a batch in, the loss out.
         batches: called once an epoch.
         metrics: a JSONL file, one line an epoch.
-        state: saved every `seconds_between_saves` and on Ctrl-C; with `resume` training goes on from it.
+        state: saved every `seconds_between_saves`, on Ctrl-C and at the end; with `resume` training goes on from it.
         capture: record the step on CUDA and replay it; for a single batch of fixed shapes.
         after_epoch: called with the number of finished epochs; what it returns joins the metrics line.
     """
@@ -66,9 +66,10 @@ def fit(
         return loss.detach()
 
     advance = CapturedStep(update) if capture else update
-    done = state.load(module, optimizer) if resume and state is not None and state.exists() else 0
+    done, loss = 0, float("nan")
+    if resume and state is not None and state.exists():
+        done, loss = state.load(module, optimizer)
     began = saved = time.monotonic()
-    loss = float("nan")
     display.start(label, epochs, done)
     with _metrics_file(metrics, done) as write, _stop_between_epochs(state is not None) as stopping:
         try:
@@ -91,10 +92,10 @@ def fit(
                     }
                 )
                 due = time.monotonic() - saved >= seconds_between_saves
-                if state is not None and epoch + 1 < epochs and (due or stopping()):
-                    state.save(epoch + 1, module, optimizer)
+                if state is not None and (due or stopping() or epoch + 1 == epochs):
+                    state.save(epoch + 1, loss, module, optimizer)
                     saved = time.monotonic()
-                if stopping() and epoch + 1 < epochs:
+                if stopping():
                     raise Interrupted(f"stopped after epoch {epoch + 1} of {epochs}; --resume goes on from there")
         finally:
             display.stop()

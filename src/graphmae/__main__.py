@@ -1,0 +1,5 @@
+"""python -m graphmae"""
+
+from .cli import main
+
+main()
