@@ -47,7 +47,8 @@ def main() -> None:
     seeds, overrides = parse_seeds(options.seeds), tuple(options.overrides)
     folders = {recipe: Path(options.out) / recipe.replace("/", "-") for recipe in options.recipes}
     for recipe, folder in folders.items():
-        experiment.claim_folder(folder, api.recipe(recipe, *overrides), resume=True)
+        settings = api.recipe(recipe, *overrides).to_dict()
+        experiment.claim_folder(folder, settings, resume=(folder / "recipe.json").exists())
     jobs = [(r, overrides, s, str(folders[r]), options.data, options.device) for r in options.recipes for s in seeds]
     waiting = dict.fromkeys(options.recipes, len(seeds))
     with multiprocessing.get_context("spawn").Pool(options.workers) as pool:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -12,20 +15,19 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from . import config, experiment, model, pretrained
-from .config import Recipe, Train
-from .data import NodeDataset
+from .config import Evaluation, Recipe, Train
+from .data import REGISTRY, NodeDataset
 from .data.files import from_data, open_dataset, section_of
 from .data.splits import with_split
 from .embedding import embed_graph
 from .evaluation import judge
 from .model import GraphMAE
 from .pretrained import load
-from .registry import find_registry
-from .results import Result
+from .results import Result, read_json
 from .runtime.device import numerics, resolve_device
 from .runtime.environment import hardware, peak_bytes, versions
 from .runtime.errors import InputError
-from .runtime.seed import seed_everything
+from .runtime.seed import check_seeds, preserved_randomness
 from .training import Progress, quiet
 
 __all__ = ["embed", "evaluate", "load", "pretrain", "recipe", "recipes", "run"]
@@ -105,24 +107,21 @@ def pretrain(
     datasets = _datasets(data, network.inputs, None)
     graphs = [graph for dataset in datasets for graph in dataset.pretrain_graphs()]
     _check_width(network, graphs)
-    place = resolve_device(device)
-    if seed is not None:
-        seed_everything(seed)
-    with numerics(place):
+    network.inputs = dict(datasets[0].treatment)
+    place, folder = resolve_device(device), Path(out) if out is not None else None
+    if folder is not None:
+        pretrained.describe(network)  # what could not be stored is refused before it is trained
+        if (folder / "config.json").exists():
+            raise InputError(f"{folder} already holds a model; choose another out")
+    randomness = nullcontext() if seed is None else preserved_randomness(check_seeds([seed])[0])
+    with randomness, numerics(place):
         experiment.train(
-            network,
-            graphs,
-            train,
-            Path(out) if out is not None else None,
-            place,
-            resume=resume,
-            display=Progress() if progress else quiet,
-            label="pretrain",
+            network, graphs, train, folder, place, resume=resume, display=Progress() if progress else quiet
         )
     network.eval()
-    if out is not None:
-        pretrained.save(network, out)
-        experiment.forget_state(Path(out))
+    if folder is not None:
+        pretrained.save(network, folder)
+        experiment.forget_state(folder)
     return network
 
 
@@ -140,19 +139,21 @@ def pretrain_on(
     """Pre-train what a recipe describes on a data set's name or a graph file; returns the checkpoint's folder."""
     base = config.load(recipe).to_dict()
     section = section_of(graph)
-    allowed = find_registry("data").options(section["name"])
+    allowed = REGISTRY.options(section["name"])
     base["data"] = {**{key: value for key, value in base["data"].items() if key in allowed}, **section}
     base.pop("published", None)
     made = config.load(base, overrides)
     model.check(made)
-    dataset = experiment.load_data(made, data_root)
+    dataset = REGISTRY.build(made.data.name, root=data_root, **made.data.options)
     place = resolve_device(device)
-    seed_everything(seed)
-    network = model.build(made, dataset.in_channels)
-    network.inputs = {key: value for key, value in made.data.options.items() if key != "path"}
     folder = Path(out) if out is not None else next_folder(Path(graph).stem, resume)
-    experiment.claim_folder(folder, made, resume)
-    with numerics(place, made.train.precision):
+    with preserved_randomness(check_seeds([seed])[0]), numerics(place, made.train.precision):
+        network = model.build(made, dataset.in_channels)
+        network.inputs = dict(dataset.treatment)
+        pretrained.describe(network)
+        experiment.claim_folder(folder, {**made.to_dict(), "seed": seed}, resume)
+        if (folder / "config.json").exists():
+            return folder  # resumed, but there was nothing left to do
         experiment.train(
             network,
             dataset.pretrain_graphs(),
@@ -181,7 +182,7 @@ def write_embeddings(
         raise InputError(f"{out.parent} is not a folder")
     made = load(checkpoint)
     dataset = _datasets(graph, made.inputs, data_root)[0]
-    z = torch.cat([embed_graph(made.encoder, g, device) for g in dataset.graphs]).numpy()
+    z = torch.cat([embed_graph(made.encoder, g, device) for g in dataset.every_node()]).numpy()
     partial = out.with_name(f"{out.name}.partial{out.suffix}")
     if out.suffix == ".csv":
         np.savetxt(partial, z, delimiter=",", fmt="%.9g")
@@ -195,19 +196,25 @@ def write_embeddings(
 
 def data_is_there(name: str, data_root: str | Path | None = None) -> None:
     """Load a data set once, downloading it where it is missing; raises `DataError` where it cannot be had."""
-    find_registry("data").build(name, root=data_root)
+    REGISTRY.build(name, root=data_root)
 
 
-def embed(network: GraphMAE | nn.Module | str | Path, data: Graphs, device: str | None = None) -> Any:
-    """Embeddings of every node, [num_nodes, out_channels]; a list of tensors for a list of graphs.
+def embed(
+    network: GraphMAE | nn.Module | str | Path,
+    data: Graphs,
+    *,
+    data_root: str | Path | None = None,
+    device: str | None = None,
+) -> Any:
+    """Embeddings of every node, [num_nodes, out_channels]; a list of tensors where there are several graphs.
 
     `network` is a model, a bare encoder, or the folder of a checkpoint.
     """
     made = load(network) if isinstance(network, str | Path) else network
     encoder = made.encoder if isinstance(made, GraphMAE) else made
     inputs = made.inputs if isinstance(made, GraphMAE) else {}
-    datasets = _datasets(data, inputs, None)
-    out: list[Tensor] = [embed_graph(encoder, g, device) for dataset in datasets for g in dataset.graphs]
+    datasets = _datasets(data, inputs, data_root)
+    out: list[Tensor] = [embed_graph(encoder, g, device) for dataset in datasets for g in dataset.every_node()]
     return out[0] if len(out) == 1 and not _is_list(data) else out
 
 
@@ -223,17 +230,16 @@ def evaluate(
     """Judge an encoder on labelled data: linear probe, k-NN, k-means, beside the honest rows.
 
     The encoder is fixed; seeds vary the probe and the baselines. A graph with labels but no split gets a random one
-    (10 / 10 / 80 % of every class, from the seed 0).
+    (10 / 10 / 80 % of every class, from the seed 0). The probe's settings are those of the checkpoint's own recipe.
     """
-    import time
-
-    began = time.monotonic()
+    began, seeds = time.monotonic(), check_seeds(seeds)
     made = load(network) if isinstance(network, str | Path) else network
-    changed = recipe("default").override(*overrides)
-    settings = changed.evaluation
-    dataset = with_split(_datasets(data, made.inputs, data_root)[0])
-    if not dataset.has_labels:
-        raise InputError(f"{dataset.name} has no labels (y), so it cannot be evaluated")
+    settings = _evaluation_settings(network, list(overrides))
+    datasets = _datasets(data, made.inputs, data_root)
+    if len(datasets) != 1:
+        raise InputError("evaluate takes one graph or one data set; call it once for each graph")
+    dataset = with_split(datasets[0])
+    dataset.check_labels()
     _check_width(made, dataset.graphs)
     place = resolve_device(device)
     runs = []
@@ -246,13 +252,27 @@ def evaluate(
         metric=dataset.metric,
         rule=settings.rule,
         runs=runs,
-        config={"evaluation": changed.to_dict()["evaluation"], "inputs": dict(made.inputs)},
+        config={"evaluation": asdict(settings), "inputs": dict(made.inputs)},
         data={"name": dataset.name, **dict(dataset.summary())},
         seconds=time.monotonic() - began,
         peak_bytes=peak_bytes(str(place)),
         hardware=hardware(str(place)),
         versions=versions(),
     )
+
+
+def _evaluation_settings(network: object, overrides: list[str]) -> Evaluation:
+    """Those of the checkpoint's own run where it is known, else the defaults; changed by `evaluation.*` overrides."""
+    if other := [text for text in overrides if not text.startswith("evaluation.")]:
+        raise InputError(f"the encoder is fixed: only evaluation.* can be set here, not {other[0]!r}")
+    base: Mapping[str, Any] = config.load("default").to_dict()
+    if isinstance(network, str | Path):
+        folder = pretrained.find_checkpoint(network)
+        for stored in (folder / "recipe.json", folder.parent / "recipe.json"):
+            if stored.is_file():
+                base = {**base, "evaluation": read_json(stored).get("evaluation", {})}
+                break
+    return config.load(base, overrides).evaluation
 
 
 def next_folder(name: str, resume: bool) -> Path:
@@ -275,11 +295,10 @@ def _datasets(data: Graphs, inputs: Mapping[str, Any], root: str | Path | None) 
         return [data]
     if isinstance(data, str | Path):
         return [open_dataset(data, root, **inputs)]
-    treatment = {key: value for key, value in inputs.items() if key in ("features", "self_loops")}
     if isinstance(data, Data):
-        return [from_data(data, **treatment)]
+        return [from_data(data, **inputs)]
     if _is_list(data) and data and all(isinstance(item, Data) for item in data):
-        return [from_data(item, f"graph {i}", **treatment) for i, item in enumerate(data)]
+        return [from_data(item, f"graph {i}", **inputs) for i, item in enumerate(data)]
     raise InputError(f"data must be a PyG Data, a list of them, a data set's name or a file, not {type(data).__name__}")
 
 

@@ -26,9 +26,9 @@ from .data import NodeDataset
 from .results import Result, read_json, write_json
 from .runtime.device import numerics, resolve_device
 from .runtime.environment import hardware, peak_bytes, versions
-from .runtime.errors import InputError
-from .runtime.seed import seed_everything
-from .training import TrainingState, pretrain_model, quiet
+from .runtime.errors import DataError, InputError
+from .runtime.seed import check_seeds, preserved_randomness
+from .training import Outcome, TrainingState, pretrain_model, quiet
 from .training.progress import Display
 
 STATE = "state.safetensors"
@@ -46,15 +46,13 @@ def run(
     display: Display = quiet,
 ) -> Result:
     """Pre-train and evaluate once a seed. Nothing is written before recipe and data are known to be sound."""
-    seeds, out, place = list(seeds), Path(out), resolve_device(device)
-    if not seeds or len(set(seeds)) != len(seeds):
-        raise InputError(f"seeds must be given, each once; got {seeds}")
+    seeds, out, place = check_seeds(seeds), Path(out), resolve_device(device)
     model.check(recipe)
-    dataset = load_data(recipe, root)
-    if not dataset.has_labels:
-        raise InputError(f"{dataset.name} has no labels or splits to evaluate on; use 'graphmae pretrain' instead")
-    model.build(recipe, dataset.in_channels)
-    claim_folder(out, recipe, resume)
+    dataset = data_room.load(recipe.data.name, root, **recipe.data.options)
+    dataset.check_labels()
+    with preserved_randomness():
+        pretrained.describe(model.build(recipe, dataset.in_channels))  # what could not be stored is refused now
+    claim_folder(out, recipe.to_dict(), resume)
     if place.type == "cuda":
         torch.cuda.reset_peak_memory_stats(place)
 
@@ -63,7 +61,10 @@ def run(
         folder = out / f"seed-{seed}"
         finished = folder / "scores.json"
         if not (resume and finished.is_file()):
-            write_json(finished, _run_seed(recipe, dataset, seed, folder, place, resume, display))
+            with preserved_randomness(seed), numerics(place, recipe.train.precision):
+                scores = _run_seed(recipe, dataset, seed, folder, place, resume, display)
+            write_json(finished, scores)
+            forget_state(folder)
         runs.append(read_json(finished))
         _announce(runs[-1], recipe, dataset)
     result = Result(
@@ -83,23 +84,21 @@ def run(
     return result
 
 
-def load_data(recipe: Recipe, root: str | Path | None) -> NodeDataset:
-    return data_room.load(recipe.data.name, root, **recipe.data.options)
-
-
-def claim_folder(out: Path, recipe: Recipe, resume: bool) -> None:
+def claim_folder(out: Path, settings: dict[str, Any], resume: bool) -> None:
     """Make the run's folder, or refuse one that holds another run."""
     stored = out / "recipe.json"
     if stored.is_file():
         if not resume:
             raise InputError(f"{out} already holds a run; pass --resume to go on with it or choose another --out")
-        if read_json(stored) != recipe.to_dict():
+        if read_json(stored) != settings:
             raise InputError(
-                f"{out} holds a run with other settings; resume needs the very same recipe and --set values"
+                f"{out} holds a run with other settings; resume needs the very same recipe, seed and --set"
             )
+    elif resume:
+        raise InputError(f"{out} holds no run to resume")
     elif out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise InputError(f"{out} exists and is not a run; choose another --out")
-    write_json(stored, recipe.to_dict())
+    write_json(stored, settings)
 
 
 def _run_seed(
@@ -111,43 +110,39 @@ def _run_seed(
     resume: bool,
     display: Display,
 ) -> dict[str, Any]:
-    began = time.monotonic()
     quick = replace(recipe.evaluation, baselines=())
-    with numerics(device, recipe.train.precision):
-        seed_everything(seed)
-        network = model.build(recipe, dataset.in_channels)
-        network.inputs = dict(recipe.data.options)
+    network = model.build(recipe, dataset.in_channels)
+    network.inputs = dict(dataset.treatment)
 
-        def make_encoder() -> torch.nn.Module:
-            return encoders.build(recipe.encoder.name, in_channels=dataset.in_channels, **recipe.encoder.options)
+    def make_encoder() -> torch.nn.Module:
+        return encoders.build(recipe.encoder.name, in_channels=dataset.in_channels, **recipe.encoder.options)
 
-        def probe(epoch: int) -> dict[str, Any] | None:
-            if not quick.every or epoch % quick.every:
-                return None
-            rows = evaluation.judge(network.encoder, make_encoder, dataset, quick, seed, device)
-            return {"probe": rows["pretrained"]}
+    def probe(epoch: int) -> dict[str, Any] | None:
+        if not quick.every or epoch % quick.every:
+            return None
+        rows = evaluation.judge(network.encoder, make_encoder, dataset, quick, seed, device)
+        return {"probe": rows["pretrained"]}
 
-        loss = train(
-            network,
-            dataset.pretrain_graphs(),
-            recipe.train,
-            folder,
-            device,
-            resume=resume,
-            display=display,
-            label=f"{recipe.id}, seed {seed}",
-            after_epoch=probe,
-        )
-        pretrained_in = time.monotonic() - began
-        rows = evaluation.judge(network.encoder, make_encoder, dataset, recipe.evaluation, seed, device)
+    outcome = train(
+        network,
+        dataset.pretrain_graphs(),
+        recipe.train,
+        folder,
+        device,
+        resume=resume,
+        display=display,
+        label=f"{recipe.id}, seed {seed}",
+        after_epoch=probe,
+    )
+    began = time.monotonic()
+    rows = evaluation.judge(network.encoder, make_encoder, dataset, recipe.evaluation, seed, device)
     pretrained.save(network, folder)
-    forget_state(folder)
     return {
         "seed": seed,
-        "seconds": time.monotonic() - began,
-        "pretrain_seconds": pretrained_in,
+        "seconds": outcome.seconds + time.monotonic() - began,
+        "pretrain_seconds": outcome.seconds,
         "peak_bytes": peak_bytes(str(device)),
-        "loss": loss,
+        "loss": outcome.loss,
         "rows": rows,
     }
 
@@ -163,12 +158,15 @@ def train(
     display: Display = quiet,
     label: str = "pretrain",
     after_epoch: Callable[[int], dict[str, Any] | None] | None = None,
-) -> float:
+) -> Outcome:
     """Pre-train `network` in place; with a folder resumably, its metrics written there."""
     if (check := getattr(network.loss, "check", None)) is not None:
         for graph in graphs:
             check(graph.x)
-    if left_out := sum(getattr(network.loss, "left_out", lambda x: 0)(graph.x) for graph in graphs):
+    left_out = sum(getattr(network.loss, "left_out", lambda x: 0)(graph.x) for graph in graphs)
+    if left_out == sum(int(graph.num_nodes) for graph in graphs):
+        raise DataError(f"{label}: every node has only zeros as features, so there is nothing to reconstruct")
+    if left_out:
         logger.info("%s: %d nodes have only zeros as features; they are left out of the loss", label, left_out)
     return pretrain_model(
         network,

@@ -62,9 +62,12 @@ class GraphMAE(nn.Module):
         parts = (self.mask, self.encoder, self.decoder, self.loss)
         return self.drop_edge == 0 and all(type(part).__module__.startswith("graphmae.") for part in parts)
 
-    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
-        """The pre-training loss of one random draw: `x` [N, in_channels], `edge_index` [2, E] → scalar."""
-        hidden = self.mask.draw(x.size(0), x.device)  # 1
+    def forward(self, x: Tensor, edge_index: Tensor, batch: Tensor | None = None) -> Tensor:
+        """The pre-training loss of one random draw: `x` [N, in_channels], `edge_index` [2, E] → scalar.
+
+        `batch` [N] numbers the graph of every node where there are several.
+        """
+        hidden = self.mask.draw(x.size(0), x.device, batch)  # 1
         code = self.encoder(self._seen(x, hidden), masking.drop_edges(edge_index, self.drop_edge))  # 2
         code = self.remask(code, hidden, self.bridge) if self.decoder.wants_remask else self.bridge(code)  # 3
         reconstruction = self.decoder(code, edge_index, rows=hidden.masked)  # 4
@@ -114,7 +117,7 @@ def check(recipe: Recipe) -> None:
                 make()
         except ConfigError as error:
             problems += error.problems
-        except (TypeError, ValueError) as error:
-            problems.append(str(error))
+        except (TypeError, ValueError, RuntimeError, ArithmeticError) as error:
+            problems.append(f"{type(error).__name__}: {error}")
     if problems:
         raise ConfigError(problems, recipe.id)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,12 @@ def describe(model: GraphMAE) -> dict[str, Any]:
     for kind in KINDS:
         name, arguments = arguments_of(getattr(model, kind))
         parts[kind] = {"name": name, **arguments}
+        try:
+            json.dumps(arguments)
+        except TypeError as error:
+            raise ConfigError(
+                f"the {kind} {name!r} was made with something a checkpoint cannot hold: {error}"
+            ) from None
     return {
         "format": FORMAT,
         "graphmae": package_version(),
@@ -110,7 +117,7 @@ def card(model: GraphMAE, config: dict[str, Any]) -> str:
 def fresh_encoder(model: GraphMAE) -> nn.Module:
     """An untrained encoder of the same shape."""
     name, arguments = arguments_of(model.encoder)
-    return encoders.REGISTRY.get(name)(**arguments)
+    return encoders.build(name, **arguments)
 
 
 def _build(kind: str, config: dict[str, Any]) -> Any:

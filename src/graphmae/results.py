@@ -97,7 +97,7 @@ class Result:
         keys = [*RULE_LABELS, "knn", "nmi", "ari"]
         lines = [[ROW_LABELS[row], *(_cell(self.column(row, key)) for key in keys)] for row in self.rows()]
         if self.published:
-            number = f"{self.published['mean']:.1f} ± {self.published.get('std', 0.0):.1f}"
+            number = f"{self.published['mean']:g} ± {self.published.get('std', 0.0):g}"
             lines.append(["GraphMAE, published", number, "", "", "", ""])
         return header, lines
 

@@ -68,6 +68,9 @@ def check_mask(make: Callable[[], NodeMask]) -> None:
         treated = torch.cat([draw.token, draw.replaced, draw.kept]).tolist()
         assert sorted(treated) == sorted(masked), "every masked node needs exactly one treatment"
         assert len(draw.donors) == len(draw.replaced), "every replaced node needs one donor"
+    batch = torch.tensor([0, 0, 1, 2, 2, 2])
+    share = torch.bincount(batch[make().draw(6, "cpu", batch).masked], minlength=3)
+    assert ((share >= 1) & (share <= torch.tensor([1, 1, 2]))).all(), "the rule must hold in every graph of a batch"
 
 
 def _check_gradients(module: nn.Module, out: Tensor) -> None:

@@ -44,6 +44,28 @@ def test_trap_a_small_graph_could_be_masked_whole_or_not_at_all() -> None:
             assert 1 <= len(RandomNodeMask(rate=rate).draw(n).masked) <= n - 1
 
 
+def test_trap_the_share_was_taken_over_a_whole_batch() -> None:
+    sizes = torch.tensor([2, 100, 3, 1, 7])
+    batch = torch.repeat_interleave(torch.arange(5), sizes)
+    for seed in range(50):
+        torch.manual_seed(seed)
+        draw = RandomNodeMask(rate=0.5, replace_rate=0.1).draw(113, "cpu", batch)
+        assert torch.bincount(batch[draw.masked], minlength=5).tolist() == [1, 50, 2, 1, 4]
+        assert sorted(torch.cat([draw.masked, draw.visible]).tolist()) == list(range(113))
+
+
+def test_trap_batches_reach_the_mask_with_their_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+    original = RandomNodeMask.draw
+    monkeypatch.setattr(
+        RandomNodeMask, "draw", lambda self, n, d, batch=None: seen.append(batch) or original(self, n, d, batch)
+    )
+    graphs = [gm.data.load("synthetic", num_nodes=60 + 6 * i).graphs[0] for i in range(2)]
+    model = gm.GraphMAE(encoders.GCN(600, 4), decoders.GCN(4, 600))
+    gm.pretrain(model, graphs, epochs=1, batch_size=2, progress=False, device="cpu")
+    assert sorted(torch.bincount(seen[0]).tolist()) == [60, 66]
+
+
 def test_trap_a_cosine_above_one_gave_nan_for_a_fractional_gamma() -> None:
     torch.manual_seed(0)
     x = torch.rand(5000, 50)

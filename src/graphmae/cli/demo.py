@@ -9,7 +9,7 @@ import typer
 
 from .options import DataRoot, print_table
 
-EPOCHS = 200  # of 300: enough to see it, in half the time a laptop would take
+EPOCHS = 200  # of 300: enough to see it, in two thirds of the time
 
 
 def demo(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import tomllib
 import typing
 from collections.abc import Iterable, Mapping
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +108,8 @@ def _merge(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any
             if change["name"] in registry.names():
                 known = {*registry.options(change["name"]), *MODEL_KEYS}
                 old = {key: value for key, value in old.items() if key in known}
+            if section == "data" and "published" not in changes:
+                out.pop("published", None)  # the paper's number is for its own data
         out[section] = {**old, **change}
     return out
 
@@ -129,7 +131,7 @@ def _plain(section: str, cls: type, raw: dict[str, Any], problems: list[str]) ->
             problems.append(unknown("key", f"{section}.{key}", [f"{section}.{h}" for h in hints]))
         elif wrong := mismatch(value, hints[key]):
             problems.append(f"{section}.{key} {wrong}")
-    required = [f.name for f in fields(cls) if f.name == "mean"]
+    required = [f.name for f in fields(cls) if f.default is MISSING and f.default_factory is MISSING]
     problems += [f"[{section}] needs the key {key!r}" for key in required if key not in raw]
     if len(problems) > before:
         return None

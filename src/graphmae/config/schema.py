@@ -104,7 +104,10 @@ class Recipe:
     drop_edge: float = 0.0
 
     def override(self, *assignments: str) -> Recipe:
-        """A changed copy, checked like a file: `recipe.override("mask.rate=0.75", "encoder.name=gcn")`."""
+        """A changed copy: `recipe.override("mask.rate=0.75", "encoder.name=gcn")`.
+
+        Keys and types are checked here, the parts' own limits (a mask rate of 1.5) before anything runs.
+        """
         from .loader import apply_overrides, parse
 
         return parse(apply_overrides(self.to_dict(), assignments), self.id)

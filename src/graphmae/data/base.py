@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -25,12 +25,16 @@ class NodeDataset:
         graphs: every graph once, as PyG `Data` with `x` [N, d], `edge_index` [2, E] and `y` ([N] or [N, classes]).
         pretrain: positions of the graphs pre-training may see.
         splits: for each split, (position of a graph, [N] bool mask of its nodes).
+        treatment: how features and self-loops were treated, as `from_data` takes it; stored with every model.
+        whole: positions of the graphs that hold every node once; None: all of them.
     """
 
     name: str
     graphs: tuple[Data, ...]
     pretrain: tuple[int, ...]
     splits: Mapping[str, Sequence[tuple[int, Tensor]]]
+    treatment: Mapping[str, Any] = field(default_factory=dict)
+    whole: tuple[int, ...] | None = None
 
     @classmethod
     def transductive(cls, name: str, data: Data) -> NodeDataset:
@@ -42,9 +46,15 @@ class NodeDataset:
     def in_channels(self) -> int:
         return int(self.graphs[0].x.size(1))
 
-    @property
-    def has_labels(self) -> bool:
-        return set(self.splits) == {"train", "val", "test"} and all("y" in g for g in self.graphs)
+    def check_labels(self) -> None:
+        """Refuse a set that cannot be evaluated, and say what it lacks."""
+        if not all("y" in graph for graph in self.graphs):
+            raise DataError(f"{self.name} has no labels (y), so it cannot be evaluated")
+        for split in ("train", "val", "test"):
+            if split not in self.splits:
+                raise DataError(f"{self.name} has labels but no {split}_mask, so it cannot be evaluated")
+            if not any(bool(mask.any()) for _, mask in self.splits[split]):
+                raise DataError(f"the {split} split of {self.name} is empty, so it cannot be evaluated")
 
     @property
     def multilabel(self) -> bool:
@@ -63,10 +73,12 @@ class NodeDataset:
     def pretrain_graphs(self) -> list[Data]:
         return [self.graphs[i] for i in self.pretrain]
 
+    def every_node(self) -> list[Data]:
+        """Graphs that together hold every node exactly once."""
+        return list(self.graphs) if self.whole is None else [self.graphs[i] for i in self.whole]
+
     def gather(self, per_graph: list[Tensor], split: Split) -> tuple[Tensor, Tensor]:
         """Rows of `per_graph` (one tensor a graph, one row a node) and labels that belong to a split."""
-        if split not in self.splits or not self.has_labels:
-            raise DataError(f"{self.name} has no labelled {split} split, so it cannot be evaluated")
         rows = [per_graph[i][mask.to(per_graph[i].device)] for i, mask in self.splits[split]]
         labels = [self.graphs[i].y[mask] for i, mask in self.splits[split]]
         return torch.cat(rows), torch.cat(labels).to(rows[0].device)

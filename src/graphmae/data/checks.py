@@ -2,53 +2,93 @@
 
 from __future__ import annotations
 
+import copy
+
 import torch
+from torch import Tensor
 from torch_geometric.data import Data
 
 from ..runtime.errors import DataError
 
+MASKS = ("train_mask", "val_mask", "test_mask")
 
-def problems_of(data: Data) -> list[str]:
-    """Everything that would make training on this graph wrong."""
-    found = []
+
+def check_graph(data: Data, name: str = "graph") -> Data:
+    """The graph with features, edges and labels in their usual types, or a `DataError` that lists all that is wrong.
+
+    Labels become class numbers [N], or a matrix of 0 and 1 [N, classes] where a node can have several.
+    """
+    data = copy.copy(data)
+    found = _features_and_edges(data)
+    if not found:
+        found = [*_labels(data), *_masks(data)]
+    if found:
+        raise DataError(f"{name}: " + "; ".join(found))
+    return data
+
+
+def _features_and_edges(data: Data) -> list[str]:
     x, edge_index = data.get("x"), data.get("edge_index")
-    if not isinstance(x, torch.Tensor) or x.dim() != 2:
+    if not isinstance(x, Tensor) or x.dim() != 2:
         return ["x must be a matrix [nodes, features]" + (f", not of shape {tuple(x.shape)}" if x is not None else "")]
-    if not isinstance(edge_index, torch.Tensor) or edge_index.dim() != 2 or edge_index.size(0) != 2:
+    if not isinstance(edge_index, Tensor) or edge_index.dim() != 2 or edge_index.size(0) != 2:
         return ["edge_index must be an integer matrix [2, edges]"]
+    found = []
     if x.size(0) == 0 or x.size(1) == 0:
         found.append(f"the graph has {x.size(0)} nodes and {x.size(1)} features; it needs at least one of each")
     if not x.is_floating_point():
         found.append(f"x must hold floating-point numbers, not {x.dtype}")
-    elif not torch.isfinite(x).all():
-        rows = (~torch.isfinite(x)).any(1).nonzero().flatten()
-        found.append(f"{len(rows)} nodes have NaN or infinite features (the first: node {int(rows[0])})")
-    if edge_index.is_floating_point() or edge_index.dtype == torch.bool:
+    else:
+        data.x = x.float()
+        if not torch.isfinite(data.x).all():
+            rows = (~torch.isfinite(data.x)).any(1).nonzero().flatten()
+            found.append(f"{len(rows)} nodes have NaN or infinite features (the first: node {int(rows[0])})")
+    if edge_index.is_floating_point() or edge_index.is_complex() or edge_index.dtype == torch.bool:
         found.append(f"edge_index must hold whole numbers, not {edge_index.dtype}")
-    elif edge_index.numel():
-        outside = ((edge_index < 0) | (edge_index >= x.size(0))).any(0).nonzero().flatten()
-        if len(outside):
-            first = tuple(edge_index[:, outside[0]].tolist())
-            found.append(
-                f"{len(outside)} edges name a node that does not exist "
-                f"(the first: edge {int(outside[0])}, {first[0]} → {first[1]}; nodes go from 0 to {x.size(0) - 1})"
-            )
-    for key in ("y", "train_mask", "val_mask", "test_mask"):
-        value = data.get(key)
-        if value is None:
-            continue
-        if len(value) != x.size(0):
-            found.append(f"{key} has {len(value)} rows for {x.size(0)} nodes")
-        elif key != "y" and (value.dtype != torch.bool or value.dim() != 1):
-            found.append(f"{key} must be a vector of true and false, not {value.dtype} of shape {tuple(value.shape)}")
-        elif key == "y" and value.dim() == 1 and (value.is_floating_point() or int(value.min()) < 0):
-            found.append("y must hold class numbers from 0 up")
+        return found
+    data.edge_index = edge_index = edge_index.long()
+    outside = ((edge_index < 0) | (edge_index >= x.size(0))).any(0).nonzero().flatten()
+    if len(outside):
+        first = tuple(edge_index[:, outside[0]].tolist())
+        found.append(
+            f"{len(outside)} edges name a node that does not exist "
+            f"(the first: edge {int(outside[0])}, {first[0]} → {first[1]}; nodes go from 0 to {x.size(0) - 1})"
+        )
     return found
 
 
-def check_graph(data: Data, name: str = "graph") -> Data:
-    """The same graph, or a `DataError` that lists everything wrong with it."""
-    found = problems_of(data)
-    if found:
-        raise DataError(f"{name}: " + "; ".join(found))
-    return data
+def _labels(data: Data) -> list[str]:
+    y = data.get("y")
+    if y is None:
+        return []
+    nodes = data.x.size(0)
+    if not isinstance(y, Tensor) or y.dim() not in (1, 2) or len(y) != nodes:
+        rows = f"has {len(y)} rows" if isinstance(y, Tensor) and y.dim() else "is not a tensor with one row a node"
+        return [f"y {rows} for {nodes} nodes"]
+    if y.dim() == 2 and y.size(1) == 1:
+        y = y.flatten()
+    if y.dim() == 2:
+        if not ((y == 0) | (y == 1)).all():
+            return ["y with several columns must hold 0 and 1 alone, one column a label"]
+        data.y = y.float()
+        return []
+    if y.is_floating_point() and not (y == y.round()).all():
+        return ["y must hold class numbers, whole and from 0 up"]
+    data.y = y = y.long()
+    if int(y.min()) < 0:
+        return [f"y must hold class numbers from 0 up, not {int(y.min())}"]
+    if int(y.max()) >= max(nodes, 2):
+        return [f"y names class {int(y.max())} in a graph of {nodes} nodes; number the classes from 0 up"]
+    return []
+
+
+def _masks(data: Data) -> list[str]:
+    found = []
+    for key in MASKS:
+        mask = data.get(key)
+        if mask is None:
+            continue
+        if not isinstance(mask, Tensor) or mask.dtype != torch.bool or mask.shape != (data.x.size(0),):
+            shape = tuple(mask.shape) if isinstance(mask, Tensor) else type(mask).__name__
+            found.append(f"{key} must be true or false for each of {data.x.size(0)} nodes, not {shape}")
+    return found

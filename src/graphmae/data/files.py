@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pickle
-import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -58,23 +57,29 @@ def open_dataset(source: str | Path, root: str | Path | None = None, **options: 
     Options the set does not know are left aside: they were another set's.
     """
     section = section_of(source)
+    if section["name"] == "file":
+        return from_data(read_graph(source), Path(source).stem, **options)
     known = REGISTRY.options(section["name"])
-    options = {key: value for key, value in options.items() if key in known and key != "path"}
-    return REGISTRY.build(section.pop("name"), root=root, **section, **options)
+    return REGISTRY.build(section["name"], root=root, **{k: v for k, v in options.items() if k in known})
 
 
-def from_data(data: Data, name: str = "graph", features: Features = "raw", self_loops: bool = True) -> NodeDataset:
+def from_data(
+    data: Data,
+    name: str = "graph",
+    features: Features = "raw",
+    self_loops: bool = True,
+    moments: Mapping[str, list[float]] | None = None,
+) -> NodeDataset:
     """A PyG `Data` → a data set ready for training: checked, with one self-loop a node."""
-    data = check_graph(data.clone(), name)
-    return prepare(NodeDataset.transductive(name, data), features, self_loops)
+    return prepare(NodeDataset.transductive(name, data), features, self_loops, moments)
 
 
 def _from_npz(path: Path) -> Data:
     try:
         with np.load(path, allow_pickle=False) as bundle:
             arrays = {key: bundle[key] for key in bundle.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise DataError(f"{path} is truncated or not an .npz file ({error})") from None
+    except Exception as error:  # a damaged archive can raise anything; all of it means the same to the user
+        raise DataError(f"{path} is truncated or not an .npz file of plain arrays ({error})") from None
     problems = [unknown("array", key, KEYS) for key in arrays if key not in KEYS]
     problems += [f"the array {key!r} is missing" for key in ("x", "edge_index") if key not in arrays]
     if problems:
@@ -83,7 +88,7 @@ def _from_npz(path: Path) -> Data:
         tensors = {key: torch.from_numpy(np.ascontiguousarray(value)) for key, value in arrays.items()}
     except TypeError as error:
         raise DataError(f"{path}: {error}") from None
-    if tensors["x"].dtype != torch.float32 and not tensors["x"].is_complex():
+    if not tensors["x"].is_complex() and not tensors["x"].is_floating_point():
         tensors["x"] = tensors["x"].float()
     return Data(**tensors)
 
@@ -92,8 +97,9 @@ def _from_pt(path: Path) -> Data:
     try:
         with torch.serialization.safe_globals([Data, DataEdgeAttr, DataTensorAttr, GlobalStorage]):
             data = torch.load(path, map_location="cpu", weights_only=True)
-    except (OSError, RuntimeError, EOFError, pickle.UnpicklingError) as error:
-        raise DataError(f"{path} is truncated or holds more than a PyG Data ({str(error).splitlines()[0]})") from None
+    except Exception as error:  # as above
+        reason = (str(error) or type(error).__name__).splitlines()[0]
+        raise DataError(f"{path} is truncated or holds more than a PyG Data ({reason})") from None
     if not isinstance(data, Data):
         raise DataError(f"{path} holds a {type(data).__name__}, not a PyG Data")
     return data

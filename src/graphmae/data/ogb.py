@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -42,7 +43,10 @@ RAW = RawFiles(
 def ogbn_arxiv(
     root: str | Path | None = None, features: Features = "standardize", self_loops: bool = True
 ) -> NodeDataset:
-    """ogbn-arxiv: 169,343 papers, 128 features, 40 classes, split by year; citations made undirected."""
+    """ogbn-arxiv: 169,343 papers, 128 features, 40 classes, split by year; citations made undirected.
+
+    Differs: the scale of the features is that of the training papers alone, the published code's that of all papers.
+    """
     files = RAW.locate(root)
     tensors = cached("ogbn-arxiv", files, lambda: read(files))
     masks = {f"{split}_mask": tensors[f"{split}_mask"].bool() for split in ("train", "val", "test")}
@@ -73,5 +77,5 @@ def _table(path: Path, dtype: type) -> np.ndarray:
     try:
         with gzip.open(path, "rt") as file:
             return np.loadtxt(file, delimiter=",", dtype=dtype, ndmin=2)
-    except (OSError, EOFError, ValueError) as error:
+    except (OSError, EOFError, ValueError, zlib.error) as error:
         raise DataError(f"{path} is truncated or not a gzipped table of numbers ({error})") from None

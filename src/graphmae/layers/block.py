@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from .. import kernels
 from ..runtime.errors import ConfigError, unknown
+from .conv import GATConv
 from .sparse import SparseRows
 
 norms: dict[str, Callable[[int], nn.Module]] = {
@@ -61,6 +62,8 @@ class Block(nn.Module):
         self.residual: nn.Module | None = None
         if residual:
             self.residual = nn.Identity() if in_channels == width else nn.Linear(in_channels, width, bias=False)
+            if isinstance(self.residual, nn.Linear) and isinstance(conv, GATConv):
+                conv.initialise(self.residual.weight)
 
     @property
     def takes_sparse(self) -> bool:

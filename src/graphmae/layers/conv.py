@@ -48,12 +48,16 @@ class GATConv(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        gain = nn.init.calculate_gain("relu")
-        nn.init.xavier_normal_(self.weight.view(-1, self.in_channels), gain)
+        self.initialise(self.weight.view(-1, self.in_channels))
         # The published fans of a [1, heads, channels] tensor: heads · channels in, channels out.
-        nn.init.normal_(self.attention, std=gain * math.sqrt(2 / (self.out_channels * (self.heads + 1))))
+        nn.init.normal_(self.attention, std=2 / math.sqrt(self.out_channels * (self.heads + 1)))
         if self.bias is not None:
             nn.init.zeros_(self.bias)
+
+    @staticmethod
+    def initialise(weight: Tensor) -> None:
+        """Xavier-normal with gain √2, as published."""
+        nn.init.xavier_normal_(weight, math.sqrt(2))
 
     @property
     def projects_first(self) -> bool:

@@ -5,10 +5,12 @@ Exact: the dropout of a zero is a zero. Only on the CPU; on CUDA the dense produ
 
 from __future__ import annotations
 
+from collections.abc import MutableMapping
 from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
+from torch.utils.weak import WeakIdKeyDictionary
 
 from .. import kernels
 
@@ -58,15 +60,17 @@ class SparseRows:
         return torch.cat(parts).index_select(0, order)
 
 
+_KEPT: MutableMapping[Tensor, tuple[int, SparseRows | None]] = WeakIdKeyDictionary()
+
+
 def sparse_rows(x: Tensor) -> SparseRows | None:
-    """`x` as entries where that pays, else None. Looked at once: the answer is kept on the tensor."""
-    if x.is_cuda or x.requires_grad or x.dim() != 2:
+    """`x` as entries where that pays, else None. Looked at once: the answer is kept as long as the tensor."""
+    if x.is_cuda or x.requires_grad or x.dim() != 2 or x.is_inference():
         return None
-    cached = getattr(x, "_graphmae_sparse", None)
-    if cached is None or cached[0] != x._version:
-        cached = (x._version, _compress(x))
-        x._graphmae_sparse = cached  # type: ignore[attr-defined]
-    return cached[1]
+    kept = _KEPT.get(x)
+    if kept is None or kept[0] != x._version:
+        kept = _KEPT[x] = (x._version, _compress(x))
+    return kept[1]
 
 
 def _compress(x: Tensor) -> SparseRows | None:

@@ -47,8 +47,9 @@ class MaskedNodes:
 class NodeMask:
     """The contract of a masking rule: `draw` says which nodes are masked this step."""
 
-    def draw(self, num_nodes: int, device: torch.device | str = "cpu") -> MaskedNodes:
-        raise TypeError(f"{type(self).__name__} must define draw(num_nodes, device)")
+    def draw(self, num_nodes: int, device: torch.device | str = "cpu", batch: Tensor | None = None) -> MaskedNodes:
+        """`batch` [N] numbers the graph of every node, ascending, where `num_nodes` are those of several graphs."""
+        raise TypeError(f"{type(self).__name__} must define draw(num_nodes, device, batch)")
 
 
 REGISTRY: Registry[NodeMask] = Registry("mask")
@@ -59,8 +60,8 @@ class RandomNodeMask(NodeMask):
     """Uniformly random nodes, without replacement.
 
     Args:
-        rate: share of all nodes that is masked. At least one node is, and at least one stays visible
-            (a graph of a single node is masked whole).
+        rate: share of the nodes that is masked, in every graph of a batch. At least one node is, and at least one
+            stays visible (a graph of a single node is masked whole).
         replace_rate: share of the masked nodes that gets another node's features instead of the token.
         keep_rate: share of the masked nodes left unchanged; the paper found it harmful.
 
@@ -79,13 +80,27 @@ class RandomNodeMask(NodeMask):
             raise ConfigError(f"mask.replace_rate + mask.keep_rate must be at most 1, not {replace_rate + keep_rate}")
         self.rate, self.replace_rate, self.keep_rate = rate, replace_rate, keep_rate
 
-    def draw(self, num_nodes: int, device: torch.device | str = "cpu") -> MaskedNodes:
-        count = max(1, min(round(self.rate * num_nodes), num_nodes - 1))
-        shuffled = torch.rand(num_nodes, device=device, dtype=torch.float64).argsort()
-        masked, visible = shuffled[:count], shuffled[count:]
+    def draw(self, num_nodes: int, device: torch.device | str = "cpu", batch: Tensor | None = None) -> MaskedNodes:
+        key = torch.rand(num_nodes, device=device, dtype=torch.float64)
+        if batch is None:
+            shuffled = key.argsort()
+            count = self._count(num_nodes)
+            masked, visible = shuffled[:count], shuffled[count:]
+        else:  # the rate holds in every graph, not just over all of them
+            sizes = torch.bincount(batch)
+            counts = torch.tensor([self._count(size) for size in sizes.tolist()], device=device)
+            order = (batch + key).argsort()
+            rank = torch.arange(num_nodes, device=device) - (sizes.cumsum(0) - sizes)[batch]
+            chosen = order[rank < counts[batch]]
+            masked = chosen[torch.rand(len(chosen), device=device).argsort()]
+            visible = order[rank >= counts[batch]]
+        count = len(masked)
         # Differs: donors are visible nodes (never the node itself, never another masked one), so no target leaks.
         num_replaced = min(round(self.replace_rate * count), count) if len(visible) else 0
         num_kept = min(round(self.keep_rate * count), count - num_replaced)
         replaced, kept, token = masked.split([num_replaced, num_kept, count - num_replaced - num_kept])
         donors = visible[torch.randint(max(len(visible), 1), (num_replaced,), device=device)]
         return MaskedNodes(masked, visible, token, replaced, donors, kept)
+
+    def _count(self, num_nodes: int) -> int:
+        return max(1, min(round(self.rate * num_nodes), num_nodes - 1))

@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import torch
 
+from .errors import InputError
+
+
+def check_seeds(seeds: Iterable[int]) -> list[int]:
+    """The seeds as a list, or an error where one is missing, given twice or out of range."""
+    found = list(seeds)
+    if not found or len(set(found)) != len(found):
+        raise InputError(f"seeds must be given, each once; got {found}")
+    if wrong := [seed for seed in found if not 0 <= seed < 2**32]:
+        raise InputError(f"seeds must lie between 0 and {2**32 - 1}, not {wrong[0]}")
+    return found
+
 
 def seed_everything(seed: int) -> None:
     """Seed Python, NumPy and torch (every device)."""
     random.seed(seed)
-    np.random.seed(seed % 2**32)
+    np.random.seed(seed)
     torch.manual_seed(seed)
 
 
@@ -49,8 +61,8 @@ def restore_random_state(tensors: dict[str, torch.Tensor], values: dict[str, Any
 def preserved_randomness(seed: int | None = None) -> Iterator[None]:
     """Run a block on its own randomness; the outside generators continue as if it had not happened.
 
-    >>> torch.manual_seed(0); a = torch.rand(1)
-    >>> torch.manual_seed(0)
+    >>> seed_everything(0); a = torch.rand(1)
+    >>> seed_everything(0)
     >>> with preserved_randomness(): _ = torch.rand(100)
     >>> assert torch.rand(1) == a
     """

@@ -4,9 +4,10 @@ from .loop import fit
 from .optim import make_optimizer, schedule_factor
 from .pretrain import batches_of, pretrain_model
 from .progress import Progress, quiet
-from .state import TrainingState
+from .state import Outcome, TrainingState
 
 __all__ = [
+    "Outcome",
     "Progress",
     "TrainingState",
     "batches_of",

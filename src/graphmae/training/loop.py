@@ -20,7 +20,7 @@ from ..runtime.errors import GraphMAEError, Interrupted
 from .capture import CapturedStep
 from .optim import make_optimizer, schedule_factor, set_rate
 from .progress import Display, quiet
-from .state import TrainingState
+from .state import Outcome, TrainingState
 
 Batch = TypeVar("Batch")
 
@@ -43,8 +43,8 @@ def fit(
     seconds_between_saves: float = 60.0,
     capture: bool = False,
     after_epoch: Callable[[int], dict[str, Any] | None] | None = None,
-) -> float:
-    """Minimise `step(batch)` over the parameters of `module`; returns the mean loss of the last epoch.
+) -> Outcome:
+    """Minimise `step(batch)` over the parameters of `module`; returns the last loss and the time it took.
 
     Args:
         step: a batch in, the loss out.
@@ -66,10 +66,15 @@ def fit(
         return loss.detach()
 
     advance = CapturedStep(update) if capture else update
-    done, loss = 0, float("nan")
+    done, before = 0, Outcome(float("nan"), 0.0)
     if resume and state is not None and state.exists():
-        done, loss = state.load(module, optimizer)
+        done, before = state.load(module, optimizer)
     began = saved = time.monotonic()
+    loss = before.loss
+
+    def seconds() -> float:
+        return before.seconds + time.monotonic() - began
+
     display.start(label, epochs, done)
     with _metrics_file(metrics, done) as write, _stop_between_epochs(state is not None) as stopping:
         try:
@@ -87,19 +92,19 @@ def fit(
                         "epoch": epoch + 1,
                         "loss": loss,
                         "lr": rate,
-                        "seconds": time.monotonic() - began,
+                        "seconds": seconds(),
                         **(extra or {}),
                     }
                 )
                 due = time.monotonic() - saved >= seconds_between_saves
                 if state is not None and (due or stopping() or epoch + 1 == epochs):
-                    state.save(epoch + 1, loss, module, optimizer)
+                    state.save(epoch + 1, Outcome(loss, seconds()), module, optimizer)
                     saved = time.monotonic()
                 if stopping():
                     raise Interrupted(f"stopped after epoch {epoch + 1} of {epochs}; --resume goes on from there")
         finally:
             display.stop()
-    return loss
+    return Outcome(loss, seconds())
 
 
 @contextmanager

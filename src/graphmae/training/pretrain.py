@@ -11,16 +11,19 @@ from torch_geometric.data import Batch, Data
 
 from ..config import Train
 from .loop import fit
+from .state import Outcome
 
 
-def pretrain_model(model: nn.Module, graphs: Sequence[Data], train: Train, device: torch.device, **loop: Any) -> float:
-    """Train `model` in place on unlabelled graphs; returns the last loss. `loop` goes to `fit`."""
+def pretrain_model(
+    model: nn.Module, graphs: Sequence[Data], train: Train, device: torch.device, **loop: Any
+) -> Outcome:
+    """Train `model` in place on unlabelled graphs; `loop` goes to `fit`."""
     model.to(device)
     # Labels stay behind: nothing in here could use them.
     bare = [Data(x=graph.x, edge_index=graph.edge_index).to(device) for graph in graphs]
 
     def step(batch: Data) -> Tensor:
-        return model(batch.x, batch.edge_index)
+        return model(batch.x, batch.edge_index, batch.get("batch"))
 
     return fit(
         model,

