@@ -108,6 +108,7 @@ def pretrain(
     graphs = [graph for dataset in datasets for graph in dataset.pretrain_graphs()]
     _check_width(network, graphs)
     network.inputs = dict(datasets[0].treatment)
+    model.rehearse(network)
     place, folder = resolve_device(device), Path(out) if out is not None else None
     if folder is not None:
         pretrained.describe(network)  # what could not be stored is refused before it is trained
@@ -150,6 +151,7 @@ def pretrain_on(
     with preserved_randomness(check_seeds([seed])[0]), numerics(place, made.train.precision):
         network = model.build(made, dataset.in_channels)
         network.inputs = dict(dataset.treatment)
+        model.rehearse(network)
         pretrained.describe(network)
         experiment.claim_folder(folder, {**made.to_dict(), "seed": seed}, resume)
         if (folder / "config.json").exists():

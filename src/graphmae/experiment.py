@@ -51,7 +51,9 @@ def run(
     dataset = data_room.load(recipe.data.name, root, **recipe.data.options)
     dataset.check_labels()
     with preserved_randomness():
-        pretrained.describe(model.build(recipe, dataset.in_channels))  # what could not be stored is refused now
+        network = model.build(recipe, dataset.in_channels)
+        model.rehearse(network)
+        pretrained.describe(network)  # what could not be stored is refused now
     claim_folder(out, recipe.to_dict(), resume)
     if place.type == "cuda":
         torch.cuda.reset_peak_memory_stats(place)

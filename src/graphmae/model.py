@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import traceback
+from pathlib import Path
+
 import torch
 from torch import Tensor, nn
 
@@ -10,6 +13,7 @@ from .config import Recipe
 from .layers import SparseRows, sparse_rows
 from .masking.nodes import NodeMask
 from .runtime.errors import ConfigError
+from .runtime.seed import preserved_randomness
 
 
 class GraphMAE(nn.Module):
@@ -40,6 +44,10 @@ class GraphMAE(nn.Module):
         drop_edge: float = 0.0,
     ) -> None:
         super().__init__()
+        for part in (encoder, decoder):
+            for width in ("in_channels", "out_channels"):
+                if not isinstance(getattr(part, width, None), int):
+                    raise ConfigError(f"{type(part).__name__} must have the attribute {width}, a whole number")
         code, features = int(encoder.out_channels), int(encoder.in_channels)  # type: ignore[arg-type]
         if decoder.out_channels != features:
             raise ConfigError(
@@ -100,6 +108,28 @@ def build(recipe: Recipe, in_channels: int) -> GraphMAE:
         remask=recipe.remask,
         drop_edge=recipe.drop_edge,
     )
+
+
+def rehearse(network: GraphMAE) -> None:
+    """One loss on a graph of four nodes: a part of the user's own that cannot work is refused before training."""
+    x = torch.eye(4, int(network.encoder.in_channels), device=network.mask_token.device)  # type: ignore[arg-type]
+    edge_index = torch.tensor([[0, 1, 2, 3, 0, 1], [0, 1, 2, 3, 1, 0]], device=x.device)
+    was_training = network.training
+    try:
+        with torch.no_grad(), preserved_randomness():
+            network.eval()
+            found, promised = tuple(network.encoder(x, edge_index).shape), (4, network.encoder.out_channels)
+            if found != promised:
+                raise ConfigError(f"the encoder gives {found} for four nodes; its out_channels promises {promised}")
+            network(x, edge_index)
+    except ConfigError:
+        raise
+    except Exception as error:
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        reason = f"{type(error).__name__}: {error} ({Path(place.filename).name}, line {place.lineno})"
+        raise ConfigError(f"the model fails on a graph of four nodes: {reason}") from error
+    finally:
+        network.train(was_training)
 
 
 def check(recipe: Recipe) -> None:

@@ -158,3 +158,37 @@ def test_a_pretraining_resumes_only_what_it_is(tmp_path: Path, tiny: Data) -> No
 def test_the_published_number_goes_with_its_data() -> None:
     assert gm.recipe("node/cora", "mask.rate=0.3").published is not None
     assert gm.recipe("node/cora", "data.name=citeseer").published is None
+
+
+class _Own(torch.nn.Module):
+    def __init__(self, in_channels: int) -> None:
+        super().__init__()
+        self.in_channels, self.out_channels = in_channels, 8
+        self.linear = torch.nn.Linear(in_channels, 8)
+
+    def forward(self, x: torch.Tensor, edge_index: torch.Tensor) -> torch.Tensor:
+        return self.linear(x)
+
+
+class _WrongShape(_Own):
+    def forward(self, x: torch.Tensor, edge_index: torch.Tensor) -> torch.Tensor:
+        return self.linear(x)[:, :5]
+
+
+class _Raises(_Own):
+    def forward(self, x: torch.Tensor, edge_index: torch.Tensor) -> torch.Tensor:
+        raise KeyError("oops")
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"), [(_WrongShape, "out_channels promises"), (_Raises, r"KeyError: 'oops' \(test_api")]
+)
+def test_a_broken_part_is_refused_before_training(kind: type, message: str, tiny: Data, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=message):
+        quick(gm.GraphMAE(kind(6), gm.decoders.GCN(8, 6)), tiny, out=tmp_path / "model")
+    assert not (tmp_path / "model").exists()
+
+
+def test_a_part_without_widths_is_refused() -> None:
+    with pytest.raises(ConfigError, match="attribute in_channels"):
+        gm.GraphMAE(torch.nn.Linear(6, 8), gm.decoders.GCN(8, 6))

@@ -59,7 +59,9 @@ def import_parts(sources: list[str]) -> None:
                 spec.loader.exec_module(module)
             else:
                 importlib.import_module(source)
-        except (ImportError, SyntaxError, NameError, TypeError, AttributeError) as error:
+        except InputError:
+            raise
+        except (Exception, SystemExit) as error:  # whatever the user's file does wrong
             raise InputError(f"--import {source!r} failed: {type(error).__name__}: {error}") from None
 
 
