@@ -109,6 +109,7 @@ def pretrain(
     _check_width(network, graphs)
     network.inputs = dict(datasets[0].treatment)
     model.rehearse(network)
+    experiment.check_features(network, graphs, datasets[0].name)
     place, folder = resolve_device(device), Path(out) if out is not None else None
     if folder is not None:
         pretrained.describe(network)  # what could not be stored is refused before it is trained
@@ -152,6 +153,7 @@ def pretrain_on(
         network = model.build(made, dataset.in_channels)
         network.inputs = dict(dataset.treatment)
         model.rehearse(network)
+        experiment.check_features(network, dataset.pretrain_graphs(), dataset.name)
         pretrained.describe(network)
         experiment.claim_folder(folder, {**made.to_dict(), "seed": seed}, resume)
         if (folder / "config.json").exists():

@@ -53,6 +53,7 @@ def run(
     with preserved_randomness():
         network = model.build(recipe, dataset.in_channels)
         model.rehearse(network)
+        check_features(network, dataset.pretrain_graphs(), dataset.name)
         pretrained.describe(network)  # what could not be stored is refused now
     claim_folder(out, recipe.to_dict(), resume)
     if place.type == "cuda":
@@ -162,14 +163,6 @@ def train(
     after_epoch: Callable[[int], dict[str, Any] | None] | None = None,
 ) -> Outcome:
     """Pre-train `network` in place; with a folder resumably, its metrics written there."""
-    if (check := getattr(network.loss, "check", None)) is not None:
-        for graph in graphs:
-            check(graph.x)
-    left_out = sum(getattr(network.loss, "left_out", lambda x: 0)(graph.x) for graph in graphs)
-    if left_out == sum(int(graph.num_nodes) for graph in graphs):
-        raise DataError(f"{label}: every node has only zeros as features, so there is nothing to reconstruct")
-    if left_out:
-        logger.info("%s: %d nodes have only zeros as features; they are left out of the loss", label, left_out)
     return pretrain_model(
         network,
         graphs,
@@ -182,6 +175,18 @@ def train(
         resume=resume,
         after_epoch=after_epoch,
     )
+
+
+def check_features(network: model.GraphMAE, graphs: list[Data], label: str) -> None:
+    """Refuse features the loss cannot be computed on, and say which nodes it leaves out."""
+    if (check := getattr(network.loss, "check", None)) is not None:
+        for graph in graphs:
+            check(graph.x)
+    left_out = sum(getattr(network.loss, "left_out", lambda x: 0)(graph.x) for graph in graphs)
+    if left_out == sum(int(graph.num_nodes) for graph in graphs):
+        raise DataError(f"{label}: every node has only zeros as features, so there is nothing to reconstruct")
+    if left_out:
+        logger.info("%s: %d nodes have only zeros as features; they are left out of the loss", label, left_out)
 
 
 def forget_state(folder: Path) -> None:

@@ -110,7 +110,7 @@ def card(model: GraphMAE, config: dict[str, Any]) -> str:
         '```python\nimport graphmae as gm\n\nmodel = gm.load("this-folder")\nz = gm.embed(model, data)\n```\n\n'
         f"| encoder option | value |\n|---|---|\n{rows}\n\n"
         f"Features were treated as: `{config['inputs'] or 'handed in'}`. "
-        "How it was trained and how it scores: `result.json` and `recipe.json` of the run.\n"
+        "How it was trained: `recipe.json` of the run; how it scores: its `result.json`, where it was evaluated.\n"
     )
 
 

@@ -192,3 +192,12 @@ def test_a_broken_part_is_refused_before_training(kind: type, message: str, tiny
 def test_a_part_without_widths_is_refused() -> None:
     with pytest.raises(ConfigError, match="attribute in_channels"):
         gm.GraphMAE(torch.nn.Linear(6, 8), gm.decoders.GCN(8, 6))
+
+
+def test_overlapping_splits_and_a_single_class_are_refused(tiny: Data) -> None:
+    tiny.y = torch.zeros(12, dtype=torch.long)
+    with pytest.raises(DataError, match="single class"):
+        gm.evaluate(small(), tiny)
+    tiny.train_mask = tiny.train_mask | tiny.test_mask
+    with pytest.raises(DataError, match="4 nodes are in both the train and the test split"):
+        gm.evaluate(small(), tiny)

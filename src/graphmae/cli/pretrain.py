@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -38,4 +39,5 @@ def pretrain(
     folder = api.pretrain_on(
         graph, recipe=recipe, overrides=set_, out=out, seed=seed, data_root=data, device=device, resume=resume
     )
-    typer.echo(f"The checkpoint lies in {folder}. Next: graphmae embed {folder} {graph} -o embeddings.npy")
+    following = shlex.join(["graphmae", "embed", str(folder), graph, "-o", "embeddings.npy"])
+    typer.echo(f"The checkpoint lies in {folder}. Next: {following}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import Any, Literal
 
 import torch
@@ -55,6 +56,14 @@ class NodeDataset:
                 raise DataError(f"{self.name} has labels but no {split}_mask, so it cannot be evaluated")
             if not any(bool(mask.any()) for _, mask in self.splits[split]):
                 raise DataError(f"the {split} split of {self.name} is empty, so it cannot be evaluated")
+        for a, b in combinations(("train", "val", "test"), 2):
+            shared = sum(int((m & n).sum()) for i, m in self.splits[a] for j, n in self.splits[b] if i == j)
+            if shared:
+                raise DataError(
+                    f"{self.name}: {shared} nodes are in both the {a} and the {b} split; they must not overlap"
+                )
+        if not self.multilabel and self.num_classes < 2:
+            raise DataError(f"{self.name} has a single class, so there is nothing to evaluate")
 
     @property
     def multilabel(self) -> bool:

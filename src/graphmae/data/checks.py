@@ -89,6 +89,6 @@ def _masks(data: Data) -> list[str]:
         if mask is None:
             continue
         if not isinstance(mask, Tensor) or mask.dtype != torch.bool or mask.shape != (data.x.size(0),):
-            shape = tuple(mask.shape) if isinstance(mask, Tensor) else type(mask).__name__
-            found.append(f"{key} must be true or false for each of {data.x.size(0)} nodes, not {shape}")
+            kind = f"{mask.dtype} of shape {tuple(mask.shape)}" if isinstance(mask, Tensor) else type(mask).__name__
+            found.append(f"{key} must be true or false for each of {data.x.size(0)} nodes, not {kind}")
     return found

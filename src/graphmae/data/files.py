@@ -24,7 +24,7 @@ def read_graph(path: str | Path) -> Data:
     """A checked graph from `graph.npz` (arrays `x`, `edge_index`, optionally `y` and three masks) or `graph.pt`."""
     path = Path(path)
     if not path.is_file():
-        raise DataError(f"no file {path}")
+        raise DataError(f"{path} is a folder, not a file" if path.is_dir() else f"no file {path}")
     if path.suffix == ".npz":
         return check_graph(_from_npz(path), str(path))
     if path.suffix == ".pt":
@@ -79,7 +79,7 @@ def _from_npz(path: Path) -> Data:
         with np.load(path, allow_pickle=False) as bundle:
             arrays = {key: bundle[key] for key in bundle.files}
     except Exception as error:  # a damaged archive can raise anything; all of it means the same to the user
-        raise DataError(f"{path} is truncated or not an .npz file of plain arrays ({error})") from None
+        raise DataError(f"{path} is truncated or not an .npz file of plain arrays ({type(error).__name__})") from None
     problems = [unknown("array", key, KEYS) for key in arrays if key not in KEYS]
     problems += [f"the array {key!r} is missing" for key in ("x", "edge_index") if key not in arrays]
     if problems:
@@ -98,8 +98,7 @@ def _from_pt(path: Path) -> Data:
         with torch.serialization.safe_globals([Data, DataEdgeAttr, DataTensorAttr, GlobalStorage]):
             data = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # as above
-        reason = (str(error) or type(error).__name__).splitlines()[0]
-        raise DataError(f"{path} is truncated or holds more than a PyG Data ({reason})") from None
+        raise DataError(f"{path} is truncated or holds more than a PyG Data ({type(error).__name__})") from None
     if not isinstance(data, Data):
         raise DataError(f"{path} holds a {type(data).__name__}, not a PyG Data")
     return data

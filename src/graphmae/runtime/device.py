@@ -16,10 +16,13 @@ def resolve_device(name: str | torch.device = "auto") -> torch.device:
         return name
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    device: torch.device | None
     try:
         device = torch.device(name)
     except RuntimeError:
-        raise InputError(f"unknown device {name!r}. Allowed: auto, cpu, cuda, cuda:N") from None
+        device = None
+    if device is None or device.type not in ("cpu", "cuda"):
+        raise InputError(f"unknown device {name!r}. Allowed: auto, cpu, cuda, cuda:N")
     if device.type == "cuda" and not torch.cuda.is_available():
         raise InputError(f"device {name!r} was asked for, but torch sees no CUDA device; use --device cpu")
     if device.type == "cuda" and device.index is not None and device.index >= torch.cuda.device_count():
