@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -249,7 +250,7 @@ def evaluate(
     runs = []
     with numerics(place):
         for seed in seeds:
-            rows = judge(made.encoder, lambda: pretrained.fresh_encoder(made), dataset, settings, seed, place)
+            rows = judge(made.encoder, partial(pretrained.fresh_encoder, made), dataset, settings, seed, place)
             runs.append({"seed": seed, "rows": rows})
     return Result(
         recipe=str(network) if isinstance(network, str | Path) else type(made.encoder).__name__,

@@ -13,6 +13,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ import torch
 from torch_geometric.data import Data
 
 from . import data as data_room
-from . import encoders, evaluation, model, pretrained
+from . import evaluation, model, pretrained
 from .config import Recipe, Train
 from .data import NodeDataset
 from .results import Result, read_json, write_json
@@ -117,8 +118,7 @@ def _run_seed(
     network = model.build(recipe, dataset.in_channels)
     network.inputs = dict(dataset.treatment)
 
-    def make_encoder() -> torch.nn.Module:
-        return encoders.build(recipe.encoder.name, in_channels=dataset.in_channels, **recipe.encoder.options)
+    make_encoder = partial(pretrained.fresh_encoder, network)
 
     def probe(epoch: int) -> dict[str, Any] | None:
         if not quick.every or epoch % quick.every:

@@ -114,9 +114,11 @@ def card(model: GraphMAE, config: dict[str, Any]) -> str:
     )
 
 
-def fresh_encoder(model: GraphMAE) -> nn.Module:
-    """An untrained encoder of the same shape."""
+def fresh_encoder(model: GraphMAE, dropout: float | None = None) -> nn.Module:
+    """An untrained encoder of the same shape; with `dropout` instead of its own where it has any."""
     name, arguments = arguments_of(model.encoder)
+    if dropout is not None:
+        arguments |= {key: dropout for key in ("dropout", "attention_dropout") if key in arguments}
     return encoders.build(name, **arguments)
 
 
