@@ -6,6 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from .layers import BagRows, Factored
 from .registry import Registry
 from .runtime.errors import ConfigError, DataError
 
@@ -30,11 +31,17 @@ class ScaledCosineError(nn.Module):
             raise ConfigError(f"loss.gamma must be at least 1, not {gamma}")
         self.gamma = gamma
 
-    def forward(self, prediction: Tensor, target: Tensor) -> Tensor:
-        length = torch.linalg.vector_norm(target, dim=-1)
-        cosine = (prediction * target).sum(-1) / (
-            _at_least(torch.linalg.vector_norm(prediction, dim=-1)) * _at_least(length)
-        )
+    takes_factored = True
+
+    def forward(self, prediction: Tensor | Factored, target: Tensor | BagRows) -> Tensor:
+        if isinstance(prediction, Factored) and isinstance(target, BagRows):
+            length = target.bags.length.index_select(0, target.rows)
+            dot, found = prediction.dot(target), _root(prediction.squared_length())
+        else:
+            assert isinstance(prediction, Tensor) and isinstance(target, Tensor)
+            length = torch.linalg.vector_norm(target, dim=-1)
+            dot, found = (prediction * target).sum(-1), torch.linalg.vector_norm(prediction, dim=-1)
+        cosine = dot / (_at_least(found) * _at_least(length))
         # Rounding can push the cosine past 1; a fractional power of a negative number is NaN.
         error = (1 - cosine).clamp(min=0).pow(self.gamma)
         return _mean_over(error, length > 0)
@@ -71,6 +78,12 @@ class CrossEntropy(nn.Module):
                 f"loss 'cross-entropy' needs one-hot features, but {int((~one_hot).sum())} of {len(x)} rows are not; "
                 "use loss.name=scaled-cosine or mse"
             )
+
+
+def _root(square: Tensor) -> Tensor:
+    """√, with a gradient of 0 at 0, as a vector's length has."""
+    positive = square > 0
+    return torch.where(positive, square.where(positive, 1.0).sqrt(), 0.0)
 
 
 def _at_least(length: Tensor) -> Tensor:

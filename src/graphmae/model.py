@@ -8,10 +8,10 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from . import decoders, encoders, losses, masking
+from . import decoders, encoders, kernels, losses, masking
 from .config import Recipe
-from .layers import SparseRows, sparse_rows
-from .masking.nodes import NodeMask
+from .layers import BagRows, Factored, MaskedInput, bags_of
+from .masking.nodes import MaskedNodes, NodeMask
 from .runtime.errors import ConfigError
 from .runtime.seed import preserved_randomness
 
@@ -68,7 +68,7 @@ class GraphMAE(nn.Module):
     def has_fixed_shapes(self) -> bool:
         """Whether every step on one graph has the same shapes, so that it can be recorded and replayed."""
         parts = (self.mask, self.encoder, self.decoder, self.loss)
-        return self.drop_edge == 0 and all(type(part).__module__.startswith("graphmae.") for part in parts)
+        return all(type(part).__module__.startswith("graphmae.") for part in parts)
 
     def forward(self, x: Tensor, edge_index: Tensor, batch: Tensor | None = None) -> Tensor:
         """The pre-training loss of one random draw: `x` [N, in_channels], `edge_index` [2, E] → scalar.
@@ -76,15 +76,57 @@ class GraphMAE(nn.Module):
         `batch` [N] numbers the graph of every node where there are several.
         """
         hidden = self.mask.draw(x.size(0), x.device, batch)  # 1
-        code = self.encoder(self._seen(x, hidden), masking.drop_edges(edge_index, self.drop_edge))  # 2
-        code = self.remask(code, hidden, self.bridge) if self.decoder.wants_remask else self.bridge(code)  # 3
-        reconstruction = self.decoder(code, edge_index, rows=hidden.masked)  # 4
-        return self.loss(reconstruction, x[hidden.masked])  # 5
+        read = self._read(hidden, edge_index)
+        code = self._encode(x, edge_index, hidden, read)  # 2
+        code, nodes = self._remask(self.bridge(code), hidden, read)  # 3
+        prediction, target = self._decode(code, nodes, edge_index, hidden, x)  # 4
+        return self.loss(prediction, target)  # 5
 
-    def _seen(self, x: Tensor, hidden: masking.MaskedNodes) -> Tensor | SparseRows:
-        """Features with masked rows treated; by their entries alone where they are few."""
-        sparse = sparse_rows(x) if getattr(self.encoder, "takes_sparse", False) else None
-        return hidden.apply(x, self.mask_token) if sparse is None else hidden.apply_sparse(sparse, self.mask_token)
+    def _read(self, hidden: MaskedNodes, edge_index: Tensor) -> Tensor | None:
+        """The nodes whose code reaches the loss; None: all."""
+        if not self.decoder.wants_remask:
+            return hidden.masked if self.decoder.takes_nodes else None
+        if self.remask.kind == "none":
+            return None
+        if self.remask.kind == "learnable" or self.decoder.looks_at_all or not self.decoder.takes_nodes:
+            return hidden.visible
+        if edge_index.is_cuda:  # there shapes must not depend on the draw
+            return hidden.visible
+        num_nodes = len(hidden.visible) + len(hidden.masked)
+        heard = kernels.View(kernels.adjacency(edge_index, num_nodes), hidden.masked).senders
+        return hidden.visible[heard[hidden.visible]]
+
+    def _encode(self, x: Tensor, edge_index: Tensor, hidden: MaskedNodes, read: Tensor | None) -> Tensor:
+        """Codes of the nodes that are `read`, computed from nothing but what they depend on."""
+        if not isinstance(self.encoder, encoders.StackedEncoder):
+            code = self.encoder(hidden.apply(x, self.mask_token), masking.drop_edges(edge_index, self.drop_edge))
+            return code if read is None else code.index_select(0, read)
+        masked_input = self.encoder.takes_masked and not x.is_cuda
+        seen: Tensor | MaskedInput = (hidden.rows_of if masked_input else hidden.apply)(x, self.mask_token)
+        keep = masking.keep_edges(kernels.adjacency(edge_index, x.size(0)), self.drop_edge)
+        if read is None or self.encoder.restricts:
+            return self.encoder(seen, edge_index, read, keep)
+        return self.encoder(seen, edge_index, None, keep).index_select(0, read)
+
+    def _remask(self, code: Tensor, hidden: MaskedNodes, read: Tensor | None) -> tuple[Tensor, Tensor | None]:
+        """The decoder's input, and the nodes its rows belong to; None: all."""
+        if not self.decoder.wants_remask or self.remask.kind == "none" or read is None:
+            return code, read
+        return self.remask(code, hidden, read, compact=self.decoder.takes_nodes)
+
+    def _decode(
+        self, code: Tensor, nodes: Tensor | None, edge_index: Tensor, hidden: MaskedNodes, x: Tensor
+    ) -> tuple[Tensor | Factored, Tensor | BagRows]:
+        """What the decoder says of the masked nodes, and what they were; bags of words are not written out."""
+        if nodes is None:
+            return self.decoder(code, edge_index, rows=hidden.masked), x[hidden.masked]
+        adj = kernels.adjacency(edge_index, x.size(0))
+        bags = bags_of(x) if getattr(self.loss, "takes_factored", False) else None
+        if bags is not None and isinstance(self.decoder, decoders.GAT):
+            factored = self.decoder.factored(code, adj, hidden.masked, nodes)
+            if factored is not None:
+                return factored, BagRows(bags, hidden.masked)
+        return self.decoder(code, adj, rows=hidden.masked, nodes=nodes), x[hidden.masked]
 
     def save_pretrained(self, folder: str) -> None:
         """Write config.json, model.safetensors and a model card; `graphmae.load(folder)` gives the model back."""

@@ -114,11 +114,9 @@ def card(model: GraphMAE, config: dict[str, Any]) -> str:
     )
 
 
-def fresh_encoder(model: GraphMAE, dropout: float | None = None) -> nn.Module:
-    """An untrained encoder of the same shape; with `dropout` instead of its own where it has any."""
+def fresh_encoder(model: GraphMAE) -> nn.Module:
+    """An untrained encoder of the same shape."""
     name, arguments = arguments_of(model.encoder)
-    if dropout is not None:
-        arguments |= {key: dropout for key in ("dropout", "attention_dropout") if key in arguments}
     return encoders.build(name, **arguments)
 
 

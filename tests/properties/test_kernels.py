@@ -10,14 +10,26 @@ from hypothesis import strategies as st
 from graphmae import kernels
 from graphmae.kernels import reference
 
+Pairs = list[tuple[int, int]]
 graphs = st.integers(1, 12).flatmap(
     lambda n: st.tuples(st.just(n), st.lists(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)), max_size=40))
 )
 
 
-def adjacency_of(graph: tuple[int, list[tuple[int, int]]]) -> kernels.Adjacency:
+def adjacency_of(graph: tuple[int, Pairs]) -> kernels.Adjacency:
     n, pairs = graph
     return kernels.adjacency(torch.tensor(pairs, dtype=torch.long).reshape(-1, 2).T.contiguous(), n)
+
+
+@st.composite
+def views(draw: st.DrawFn) -> kernels.View:
+    """Any graph (isolated nodes, multi-edges, no edges, one node), any nodes wanted and given, any edges left out."""
+    adj = adjacency_of(draw(graphs))
+    some = st.lists(st.integers(0, adj.num_rows - 1), unique=True, min_size=1).map(torch.tensor)
+    rows, nodes = draw(st.none() | some), draw(st.none() | some)
+    edges = adj.col.numel()
+    flags = st.lists(st.booleans(), min_size=edges, max_size=edges).map(lambda k: torch.tensor(k, dtype=torch.bool))
+    return kernels.View(adj, rows, nodes, draw(st.none() | flags))
 
 
 def agree(fast: torch.Tensor, slow: torch.Tensor, inputs: tuple[torch.Tensor, ...]) -> None:
@@ -25,43 +37,73 @@ def agree(fast: torch.Tensor, slow: torch.Tensor, inputs: tuple[torch.Tensor, ..
     mine = (fast, *torch.autograd.grad(fast, inputs, grad.to(fast.dtype), allow_unused=True))
     theirs = (slow, *torch.autograd.grad(slow, inputs, grad, allow_unused=True))
     for a, b in zip(mine, theirs, strict=True):
-        if b is not None and a is not None:
-            assert torch.allclose(a.double(), b.double(), atol=1e-5, rtol=1e-4)
+        assert a is not None
+        expected = torch.zeros_like(a) if b is None else b
+        assert torch.allclose(a.double(), expected.double(), atol=1e-5, rtol=1e-4)
 
 
-@settings(max_examples=60, deadline=None)
-@given(graphs, st.integers(1, 3), st.integers(1, 9), st.booleans())
-def test_aggregate(graph: tuple[int, list[tuple[int, int]]], heads: int, channels: int, weighted: bool) -> None:
-    adj = adjacency_of(graph)
-    x = torch.randn(graph[0], heads, channels, requires_grad=True)
-    weight = torch.randn(len(graph[1]), heads, requires_grad=True) if weighted else None
+@settings(max_examples=100, deadline=None)
+@given(views(), st.integers(1, 3), st.integers(1, 9), st.booleans())
+def test_aggregate(view: kernels.View, heads: int, channels: int, weighted: bool) -> None:
+    x = torch.randn(view.given.numel(), heads, channels, requires_grad=True)
+    weight = torch.randn(view.adj.col.numel(), heads, requires_grad=True) if weighted else None
     inputs = (x, weight) if weight is not None else (x,)
-    slow = reference.aggregate(adj, x.double(), None if weight is None else weight.double())
+    slow = reference.aggregate(view, x.double(), None if weight is None else weight.double())
     with kernels.use("cpu"):
-        agree(kernels.aggregate(adj, x, weight), slow, inputs)
+        agree(kernels.aggregate(view, x, weight), slow, inputs)
+
+
+@settings(max_examples=100, deadline=None)
+@given(views(), st.integers(1, 3), st.integers(1, 9), st.booleans(), st.floats(0.1, 20))
+def test_attend(view: kernels.View, heads: int, channels: int, shared: bool, scale: float) -> None:
+    x = torch.randn(view.given.numel(), 1 if shared else heads, channels, requires_grad=True)
+    vectors = (scale * torch.randn(2, heads, channels)).requires_grad_()
+    slow = reference.attend(view, x.double(), vectors.double(), 0.2, 0.0)
+    with kernels.use("cpu"):
+        agree(kernels.attend(view, x, vectors, 0.2, 0.0, training=False), slow, (x, vectors))
+
+
+@pytest.mark.parametrize("choice", ["reference", "cpu"])
+def test_attention_dropout_drops_its_share_of_the_edges(choice: str) -> None:
+    torch.manual_seed(0)
+    adj = kernels.adjacency(torch.stack([torch.arange(4000), torch.zeros(4000, dtype=torch.long)]), 4000)
+    x = torch.ones(4000, 2, 3, requires_grad=True)
+    with kernels.use(choice):
+        out = kernels.attend(kernels.View(adj), x, torch.zeros(2, 2, 3), 0.2, 0.4, training=True)
+    assert float(out[0].detach().mean()) == pytest.approx(1, abs=0.05)
+    out[0].sum().backward()
+    assert float((x.grad == 0).float().mean()) == pytest.approx(0.4, abs=0.05)
+    assert float(x.grad.sum()) == pytest.approx(float(out[0].detach().sum()), rel=1e-4)
 
 
 @settings(max_examples=60, deadline=None)
-@given(graphs, st.integers(1, 3), st.floats(0.1, 50))
-def test_row_softmax(graph: tuple[int, list[tuple[int, int]]], heads: int, scale: float) -> None:
+@given(graphs, st.integers(1, 70), st.data())
+def test_lookup(graph: tuple[int, Pairs], channels: int, data: st.DataObject) -> None:
     adj = adjacency_of(graph)
-    logits = (scale * torch.randn(len(graph[1]), heads)).requires_grad_()
+    value = torch.randn(adj.col.numel())
+    rows = torch.tensor(data.draw(st.lists(st.integers(0, graph[0] - 1), max_size=20)), dtype=torch.long)
+    table = torch.randn(graph[0], channels, requires_grad=True)
+    slow = reference.lookup(adj, value, rows, table.double(), 0.0)
     with kernels.use("cpu"):
-        agree(kernels.row_softmax(adj, logits), reference.row_softmax(adj, logits.double()), (logits,))
+        agree(kernels.lookup(adj, value, rows, table), slow, (table,))
 
 
-@settings(max_examples=40, deadline=None)
-@given(graphs, st.data())
-def test_a_restricted_graph_holds_the_edges_of_its_rows(
-    graph: tuple[int, list[tuple[int, int]]], data: st.DataObject
-) -> None:
-    adj = adjacency_of(graph)
-    rows = torch.tensor(data.draw(st.lists(st.integers(0, graph[0] - 1), unique=True, min_size=1)))
-    part, edges = adj.restrict(rows)
-    assert part.num_rows == len(rows)
-    assert torch.equal(rows[part.row], adj.row[edges])
-    assert torch.equal(part.col, adj.col[edges])
-    assert len(edges) == sum(int((adj.row == r).sum()) for r in rows)
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.integers(0, 6), min_size=1, max_size=8), st.integers(1, 7), st.sampled_from(["sum", "mean", "max"]))
+def test_pool(sizes: list[int], channels: int, how: str) -> None:
+    ptr = torch.tensor([0, *sizes]).cumsum(0)
+    x = torch.randn(int(ptr[-1]), channels, requires_grad=True)
+    with kernels.use("cpu"):
+        agree(kernels.pool(x, ptr, how), reference.pool(x.double(), ptr, how), (x,))
+
+
+@settings(max_examples=60, deadline=None)
+@given(views())
+def test_a_view_needs_the_wanted_nodes_and_their_senders(view: kernels.View) -> None:
+    wanted = set(view.wanted.tolist())
+    keep = [True] * view.adj.col.numel() if view.keep is None else view.keep.tolist()
+    edges = zip(view.adj.col.tolist(), view.adj.row.tolist(), keep, strict=True)
+    assert set(view.needed.tolist()) == wanted | {j for j, i, kept in edges if i in wanted and kept}
 
 
 @pytest.mark.parametrize("choice", ["reference", "cpu"])

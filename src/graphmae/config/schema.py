@@ -57,7 +57,6 @@ class Evaluation:
     supervised_lr: float = 0.005
     supervised_weight_decay: float = 5e-4
     supervised_epochs: int = 200
-    supervised_dropout: float | None = None  # of features and attention; None: the encoder's own
     every: int = 0  # probe every so many epochs of pre-training; 0: at the end only
 
     def problems(self) -> list[str]:
@@ -65,11 +64,6 @@ class Evaluation:
             *_below(self.epochs, 1, "evaluation.epochs"),
             *_below(self.supervised_epochs, 1, "evaluation.supervised_epochs"),
             *_below(self.every, 0, "evaluation.every"),
-            *(
-                []
-                if self.supervised_dropout is None or 0 <= self.supervised_dropout < 1
-                else [f"evaluation.supervised_dropout must lie in [0, 1), not {self.supervised_dropout}"]
-            ),
             *_below(self.weight_decay, 0, "evaluation.weight_decay"),
             *_below(self.supervised_weight_decay, 0, "evaluation.supervised_weight_decay"),
             *([] if self.lr > 0 else [f"evaluation.lr must be above 0, not {self.lr}"]),

@@ -7,8 +7,9 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
+from .. import kernels
 from ..layers import MLP as Perceptron
-from ..layers import Block, GATConv, GCNConv, GINConv
+from ..layers import Block, Factored, GATConv, GCNConv, GINConv
 from ..runtime.errors import ConfigError, unknown
 from .base import REGISTRY, Decoder
 
@@ -26,11 +27,14 @@ class _ConvDecoder(Decoder):
     Clipping gradients (train.clip_norm) undoes the accident.
     """
 
+    takes_nodes = True
+
     def __init__(self, block: Block, bias: Bias) -> None:
         super().__init__()
         if bias not in ("fixed", "trained", "none"):
             raise ConfigError(unknown("decoder bias", bias, ("fixed", "trained", "none")))
         self.block = block
+        self.looks_at_all = any(isinstance(part, nn.BatchNorm1d) for part in block.modules())
         self.in_channels, self.out_channels = int(block.conv.in_channels), int(block.conv.width)  # type: ignore[arg-type]
         self.bias: Tensor | None = None
         if bias == "trained":
@@ -39,9 +43,24 @@ class _ConvDecoder(Decoder):
             del self.bias
             self.register_buffer("bias", torch.full((self.out_channels,), FIXED_BIAS))
 
-    def forward(self, h: Tensor, edge_index: Tensor, rows: Tensor) -> Tensor:
-        out = self.block(h, edge_index, rows)
+    def forward(
+        self, h: Tensor, edge_index: Tensor | kernels.Adjacency, rows: Tensor, nodes: Tensor | None = None
+    ) -> Tensor:
+        """`h` [N, in_channels], or with `nodes` only their codes, the others being zeros; `rows` [M] → [M, out]."""
+        adj = kernels.adjacency(edge_index, h.size(0))
+        if self.looks_at_all:
+            out = self.block(h, kernels.View(adj, None, nodes)).index_select(0, rows)
+        else:
+            out = self.block(h, kernels.View(adj, rows, nodes))
         return out if self.bias is None else out + self.bias
+
+    def factored(self, h: Tensor, adj: kernels.Adjacency, rows: Tensor, nodes: Tensor) -> Factored | None:
+        """The same as a product not written out, where that is the cheaper way to a length and a dot product."""
+        conv = self.block.conv
+        if not isinstance(conv, GATConv) or conv.heads > 1 or conv.in_channels >= conv.out_channels:
+            return None
+        h = kernels.dropout(h, self.block.dropout, self.training)
+        return Factored(*conv.before_projection(h, kernels.View(adj, rows, nodes)), self.bias)
 
 
 @REGISTRY.register("gat")

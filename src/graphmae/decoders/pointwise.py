@@ -12,6 +12,7 @@ from .base import REGISTRY, Decoder
 
 class _PointwiseDecoder(Decoder):
     wants_remask = False
+    takes_nodes = True
 
     def __init__(self, in_channels: int, out_channels: int, dropout: float) -> None:
         super().__init__()
@@ -20,8 +21,11 @@ class _PointwiseDecoder(Decoder):
         self.in_channels, self.out_channels, self.dropout = in_channels, out_channels, dropout
         self.map: nn.Module = nn.Identity()
 
-    def forward(self, h: Tensor, edge_index: Tensor, rows: Tensor) -> Tensor:
-        return self.map(kernels.dropout(h[rows], self.dropout, self.training))
+    def forward(
+        self, h: Tensor, edge_index: Tensor | kernels.Adjacency, rows: Tensor, nodes: Tensor | None = None
+    ) -> Tensor:
+        """`h` [N, in_channels], or with `nodes` (which are then `rows`) only their codes."""
+        return self.map(kernels.dropout(h[rows] if nodes is None else h, self.dropout, self.training))
 
 
 @REGISTRY.register("mlp")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
 
-from ..layers import Block, sparse_rows
+from .. import kernels
+from ..layers import Block, MaskedInput
 from ..registry import Registry
 from ..runtime.errors import ConfigError
 
@@ -47,18 +49,38 @@ class StackedEncoder(Encoder):
         self.out_channels = hidden_channels * (len(self.blocks) if output == "all" else 1)
 
     @property
-    def takes_sparse(self) -> bool:
-        """Whether `forward` also takes `SparseRows`, as the model hands in for bags of words."""
-        return self.blocks[0].takes_sparse  # type: ignore[return-value]
+    def takes_masked(self) -> bool:
+        """Whether the input may be a `MaskedInput`."""
+        return bool(self.blocks[0].takes_masked)
 
-    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
-        if self.takes_sparse and isinstance(x, Tensor):
-            x = sparse_rows(x) or x  # type: ignore[assignment]
-        hidden = []
-        for block in self.blocks:
-            x = block(x, edge_index)
-            hidden.append(x)
-        return torch.cat(hidden, dim=1) if self.output == "all" else x
+    @property
+    def restricts(self) -> bool:
+        """Whether the nodes asked for can be computed without all others: not where a batch norm looks at them."""
+        looks_at_all = any(isinstance(part, nn.modules.batchnorm._BatchNorm) for part in self.modules())
+        return self.output == "last" and not looks_at_all
+
+    def forward(
+        self,
+        x: Tensor | MaskedInput,
+        edge_index: Tensor,
+        rows: Tensor | None = None,
+        keep: Tensor | None = None,
+    ) -> Tensor:
+        """`x` [N, in_channels] → [N, out_channels], or only `rows` [R] of it; `keep` [E] leaves edges out."""
+        num_nodes = x.x.size(0) if isinstance(x, MaskedInput) else x.size(0)
+        adj = kernels.adjacency(edge_index, num_nodes)
+        views = [kernels.View(adj, rows, None, keep)]
+        for _ in self.blocks[1:]:  # on CUDA shapes must not depend on the draw, so only the last layer is restricted
+            before = None if views[0].rows is None or adj.col.is_cuda else views[0].needed
+            views[0] = replace(views[0], nodes=before)
+            views.insert(0, kernels.View(adj, before, None, keep))
+        if isinstance(x, MaskedInput):
+            x = x if views[0].rows is None else x.among(views[0].needed)
+            views[0] = replace(views[0], nodes=x.nodes)
+        hidden: list[Tensor] = []
+        for block, view in zip(self.blocks, views, strict=True):
+            hidden.append(block(hidden[-1] if hidden else x, view))
+        return torch.cat(hidden, dim=1) if self.output == "all" else hidden[-1]
 
 
 def layer_widths(in_channels: int, hidden_channels: int, num_layers: int) -> list[int]:

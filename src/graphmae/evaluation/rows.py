@@ -32,7 +32,7 @@ def representation_scores(
 
 def judge(
     encoder: nn.Module,
-    make_encoder: Callable[..., nn.Module],
+    make_encoder: Callable[[], nn.Module],
     dataset: NodeDataset,
     config: Evaluation,
     seed: int,
@@ -40,8 +40,7 @@ def judge(
 ) -> dict[str, dict[str, float]]:
     """Scores of the pre-trained encoder and of every baseline asked for: row name → scores.
 
-    `make_encoder` gives a fresh encoder of the same shape, its `dropout` changed where asked.
-    Randomness outside is left alone.
+    `make_encoder` gives a fresh encoder of the same shape. Randomness outside is left alone.
     """
     rows: dict[str, dict[str, float]] = {}
 
@@ -56,7 +55,5 @@ def judge(
         if "untrained" in config.baselines:
             rows["untrained"] = representation_scores(dataset, embedded(make_encoder()), config, seed, device)
         if "supervised" in config.baselines:
-            rows["supervised"] = supervised_scores(
-                make_encoder(dropout=config.supervised_dropout), dataset, config, seed, device
-            )
+            rows["supervised"] = supervised_scores(make_encoder(), dataset, config, seed, device)
     return rows

@@ -20,22 +20,52 @@ from torch import Tensor
 
 from ..runtime.errors import InputError, unknown
 from . import reference
-from .adjacency import Adjacency, RowsView, adjacency, rows_view
+from .adjacency import Adjacency, View, adjacency, remember
 
-__all__ = ["Adjacency", "RowsView", "adjacency", "aggregate", "dropout", "row_softmax", "rows_view", "use"]
+__all__ = [
+    "Adjacency",
+    "View",
+    "adjacency",
+    "aggregate",
+    "attend",
+    "dropout",
+    "lookup",
+    "pool",
+    "remember",
+    "use",
+    "view",
+]
 
 CHOICES = ("auto", "reference", "cpu", "cuda")
 _choice = os.environ.get("GRAPHMAE_KERNELS", "auto")
 
 
-def row_softmax(adj: Adjacency, logits: Tensor) -> Tensor:
-    """Softmax of `logits` [num_edges, heads] over the edges of each row."""
-    return _implementation(logits).row_softmax(adj, logits)
+def view(edges: Tensor | View, num_nodes: int, rows: Tensor | None = None) -> View:
+    """The graph of an edge tensor [2, E], asked for `rows` (None: all); a `View` is taken as it is."""
+    return edges if isinstance(edges, View) else View(adjacency(edges, num_nodes), rows)
 
 
-def aggregate(adj: Adjacency, x: Tensor, weight: Tensor | None = None) -> Tensor:
-    """Σ_j w_ij · x_j for every row i: `x` [num_cols, heads, channels], `weight` [num_edges, heads] (None: 1)."""
-    return _implementation(x).aggregate(adj, x, weight)
+def attend(view: View, x: Tensor, vectors: Tensor, slope: float, p: float, training: bool) -> Tensor:
+    """Σ_j α_ij · x_j for every row i and head, α_ij = dropout(softmax_j(leaky_relu(v₀·x_j + v₁·x_i))).
+
+    `x` [n, heads, channels], or [n, 1, channels] where all heads look at the same; `vectors` [2, heads, channels].
+    """
+    return _implementation(x).attend(view, x, vectors, slope, p if training else 0.0)
+
+
+def aggregate(view: View, x: Tensor, weight: Tensor | None = None) -> Tensor:
+    """Σ_j w_ij · x_j for every row i: `x` [n, heads, channels], `weight` [num_edges, heads] (None: 1)."""
+    return _implementation(x).aggregate(view, x, weight)
+
+
+def lookup(adj: Adjacency, value: Tensor, rows: Tensor, table: Tensor, p: float = 0.0, training: bool = True) -> Tensor:
+    """Σ_k dropout(value_k) · table[col_k] over the entries k of `rows` (which may repeat): [R, out]."""
+    return _implementation(table).lookup(adj, value, rows, table, p if training else 0.0)
+
+
+def pool(x: Tensor, ptr: Tensor, how: str) -> Tensor:
+    """Sum, mean or max of the rows ptr[g] … ptr[g + 1] − 1, for every g; zeros where there are none."""
+    return _implementation(x).pool(x, ptr, how)
 
 
 def dropout(x: Tensor, p: float, training: bool) -> Tensor:

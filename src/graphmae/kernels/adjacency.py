@@ -14,16 +14,16 @@ from ..runtime.errors import DataError
 
 
 class Adjacency:
-    """Which columns each row receives from, in compressed rows.
+    """Which columns each row receives from, in compressed rows; int32 where it fits.
 
     Attributes (E edges, R rows):
         crow: [R + 1] where each row's edges begin.
         col, row: [E] sender and receiver of each edge, sorted by receiver.
-        order: [E] position of each edge in the original `edge_index`.
     """
 
-    def __init__(self, crow: Tensor, row: Tensor, col: Tensor, order: Tensor, num_cols: int) -> None:
-        self.crow, self.row, self.col, self.order = crow, row, col, order
+    def __init__(self, crow: Tensor, row: Tensor, col: Tensor, num_cols: int) -> None:
+        width = torch.int32 if max(col.numel(), num_cols, crow.numel()) < 2**31 else torch.int64
+        self.crow, self.row, self.col = crow.to(width), row.to(width), col.to(width)
         self.num_rows, self.num_cols = crow.numel() - 1, num_cols
 
     @classmethod
@@ -32,37 +32,37 @@ class Adjacency:
         if edge_index.numel() and (int(edge_index.min()) < 0 or int(edge_index.max()) >= num_nodes):
             bad = int(edge_index.min()) if int(edge_index.min()) < 0 else int(edge_index.max())
             raise DataError(f"an edge names node {bad}, but the graph has nodes 0 to {num_nodes - 1}")
-        source, target = edge_index[0], edge_index[1]
-        row, order = torch.sort(target, stable=True)
-        return cls(_offsets(row, num_nodes), row, source[order], order, num_nodes)
+        row, order = torch.sort(edge_index[1], stable=True)
+        return cls(_offsets(row, num_nodes), row, edge_index[0][order], num_nodes)
 
     @cached_property
     def transpose(self) -> tuple[Tensor, Tensor]:
         """([num_cols + 1] where each column's edges begin, [E] those edges' positions here)."""
         col, order = torch.sort(self.col, stable=True)
-        return _offsets(col, self.num_cols), order
+        return _offsets(col, self.num_cols).to(self.col.dtype), order.to(self.col.dtype)
 
     @cached_property
-    def symmetric_weight(self) -> Tensor:
-        """[E, 1] 1 / √(in-degree of the receiver · out-degree of the sender), the GCN normalisation."""
-        in_degree = (self.crow[1:] - self.crow[:-1]).clamp(min=1)
-        out_degree = torch.bincount(self.col, minlength=self.num_cols).clamp(min=1)
-        return (in_degree[self.row] * out_degree[self.col]).to(torch.float32).rsqrt().unsqueeze(1)
+    def every_col(self) -> Tensor:
+        """0, 1, …: every node as a sender."""
+        return torch.arange(self.num_cols, device=self.col.device, dtype=self.col.dtype)
 
-    def restrict(self, rows: Tensor) -> tuple[Adjacency, Tensor]:
-        """The same graph with only these rows, in this order; and the positions here of the edges kept."""
-        start, count = self.crow[rows], (self.crow[1:] - self.crow[:-1])[rows]
-        crow = torch.cat([count.new_zeros(1), count.cumsum(0)])
-        row = torch.repeat_interleave(count)
-        edges = torch.arange(row.numel(), device=row.device) + (start - crow[:-1])[row]
-        return Adjacency(crow, row, self.col[edges], self.order[edges], self.num_cols), edges
+    @property
+    def every_row(self) -> Tensor:
+        """0, 1, …: every node as a receiver."""
+        return self.every_col if self.num_rows == self.num_cols else self._every_row
+
+    @cached_property
+    def _every_row(self) -> Tensor:
+        return torch.arange(self.num_rows, device=self.col.device, dtype=self.col.dtype)
 
 
 _KEPT: MutableMapping[Tensor, tuple[tuple[int, int], Adjacency]] = WeakIdKeyDictionary()
 
 
-def adjacency(edge_index: Tensor, num_nodes: int) -> Adjacency:
+def adjacency(edge_index: Tensor | Adjacency, num_nodes: int) -> Adjacency:
     """The `Adjacency` of an edge tensor; the second call on the same, unchanged tensor is free."""
+    if isinstance(edge_index, Adjacency):
+        return edge_index
     if edge_index.is_inference():  # changes to it could not be noticed
         return Adjacency.from_edges(edge_index, num_nodes)
     key = (num_nodes, edge_index._version)
@@ -72,36 +72,80 @@ def adjacency(edge_index: Tensor, num_nodes: int) -> Adjacency:
     return kept[1]
 
 
-@dataclass(frozen=True)
-class RowsView:
-    """A graph seen from some of its rows.
+def remember(edge_index: Tensor, adj: Adjacency) -> None:
+    """`adj` is known to be the structure of `edge_index`: nobody needs to sort it."""
+    _KEPT[edge_index] = ((adj.num_cols, edge_index._version), adj)
 
-    On the CPU `adj` holds just those rows. On CUDA it stays whole and `pick` selects afterwards, so that shapes do
-    not change from step to step and the step can be recorded.
+
+@dataclass(frozen=True)
+class View:
+    """A graph as one layer sees it: which nodes it is asked for, which it is given, which edges count.
+
+    Attributes:
+        rows: [R] nodes whose output is wanted, each once; None: all.
+        nodes: [n] the node each given feature row belongs to, each once; None: all, in order. A node that is not
+            given counts as a row of zeros.
+        keep: [E] which edges count, in the order of `adj`; None: all.
     """
 
     adj: Adjacency
-    receiver: Tensor  # [E] the node each edge of `adj` ends in
-    symmetric_weight_of: tuple[Adjacency, Tensor | None]
-    picked: Tensor | None
+    rows: Tensor | None = None
+    nodes: Tensor | None = None
+    keep: Tensor | None = None
 
-    def pick(self, out: Tensor) -> Tensor:
-        """The asked-for rows of an aggregate over `adj`."""
-        return out if self.picked is None else out.index_select(0, self.picked)
+    @property
+    def num_rows(self) -> int:
+        return self.adj.num_rows if self.rows is None else self.rows.numel()
+
+    @property
+    def wanted(self) -> Tensor:
+        """[R] the rows, in the index width of the graph."""
+        return self.adj.every_row if self.rows is None else self.rows.to(self.adj.col.dtype)
+
+    @property
+    def given(self) -> Tensor:
+        """[n] the nodes of the feature rows, in the index width of the graph."""
+        return self.adj.every_col if self.nodes is None else self.nodes.to(self.adj.col.dtype)
+
+    @cached_property
+    def place(self) -> Tensor:
+        """[num_cols] the feature row of each node, −1 where it has none."""
+        return self.adj.every_col if self.nodes is None else _positions(self.given, self.adj.num_cols)
+
+    @cached_property
+    def position(self) -> Tensor:
+        """[num_rows of the graph] the output row of each node, −1 where it was not asked for."""
+        return self.adj.every_row if self.rows is None else _positions(self.wanted, self.adj.num_rows)
+
+    @property
+    def senders(self) -> Tensor:
+        """[num_cols] whether each node sends to a wanted one."""
+        counts = (self.position >= 0)[self.adj.row.long()]
+        sends = counts if self.keep is None else counts & self.keep
+        out = torch.zeros(self.adj.num_cols, dtype=torch.bool, device=self.adj.col.device)
+        out[self.adj.col[sends].long()] = True
+        return out
+
+    @property
+    def needed(self) -> Tensor:
+        """The wanted nodes and all that send to them: what a layer before this one has to compute."""
+        mark = self.senders
+        mark[self.wanted.long()] = True
+        return mark.nonzero().squeeze(1)
 
     @property
     def symmetric_weight(self) -> Tensor:
-        whole, edges = self.symmetric_weight_of
-        return whole.symmetric_weight if edges is None else whole.symmetric_weight[edges]
+        """[E, 1] 1 / √(in-degree of the receiver · out-degree of the sender) over the edges that count: GCN's."""
+        adj = self.adj
+        ones = torch.ones(adj.col.numel(), device=adj.col.device) if self.keep is None else self.keep.float()
+        into = ones.new_zeros(adj.num_rows).index_add(0, adj.row, ones).clamp(min=1)
+        out = ones.new_zeros(adj.num_cols).index_add(0, adj.col, ones).clamp(min=1)
+        return (into[adj.row.long()] * out[adj.col.long()]).rsqrt().unsqueeze(1)
 
 
-def rows_view(edge_index: Tensor, num_nodes: int, on_cuda: bool, rows: Tensor | None) -> RowsView:
-    """The graph as needed to compute `rows` (None: all)."""
-    whole = adjacency(edge_index, num_nodes)
-    if rows is None or on_cuda:
-        return RowsView(whole, whole.row, (whole, None), rows)
-    adj, edges = whole.restrict(rows)
-    return RowsView(adj, rows[adj.row], (whole, edges), None)
+def _positions(index: Tensor, size: int) -> Tensor:
+    out = torch.full((size,), -1, dtype=index.dtype, device=index.device)
+    return out.scatter_(0, index.long(), torch.arange(index.numel(), dtype=index.dtype, device=index.device))
 
 
 def _offsets(sorted_index: Tensor, size: int) -> Tensor:

@@ -6,25 +6,65 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from .adjacency import Adjacency
+from .adjacency import Adjacency, View
 
 
-def row_softmax(adj: Adjacency, logits: Tensor) -> Tensor:
-    index = adj.row.unsqueeze(1).expand_as(logits)
-    highest = logits.new_zeros(adj.num_rows, logits.size(1))
-    highest = highest.scatter_reduce(0, index, logits.detach(), "amax", include_self=False)
-    weight = (logits - highest.index_select(0, adj.row)).exp()
-    total = torch.zeros_like(highest).index_add(0, adj.row, weight)
-    return weight / total.index_select(0, adj.row)
+def attend(view: View, x: Tensor, vectors: Tensor, slope: float, p: float) -> Tensor:
+    _, sender, receiver, row = _edges(view)
+    shared = x.expand(-1, vectors.size(1), -1)
+    padded = torch.cat([shared, shared.new_zeros(1, *shared.shape[1:])])  # a sender that is not given: zeros
+    score = torch.einsum("nhc,shc->nsh", padded, vectors.to(x.dtype))
+    logits = F.leaky_relu(score[sender, 0] + score[receiver, 1], slope)
+    alpha = F.dropout(_softmax(logits, row, view.num_rows), p)
+    message = padded[sender] * alpha.unsqueeze(-1)
+    return x.new_zeros(view.num_rows, *message.shape[1:]).index_add(0, row, message)
 
 
-def aggregate(adj: Adjacency, x: Tensor, weight: Tensor | None) -> Tensor:
-    message = x.index_select(0, adj.col)
+def aggregate(view: View, x: Tensor, weight: Tensor | None) -> Tensor:
+    edges, sender, _, row = _edges(view)
+    message = torch.cat([x, x.new_zeros(1, *x.shape[1:])])[sender]
     if weight is not None:
-        message = message * weight.unsqueeze(-1)
-    heads = message.size(1)
-    return x.new_zeros(adj.num_rows, heads, x.size(2)).index_add(0, adj.row, message)
+        message = message * weight[edges].unsqueeze(-1)
+    return x.new_zeros(view.num_rows, *message.shape[1:]).index_add(0, row, message)
+
+
+def lookup(adj: Adjacency, value: Tensor, rows: Tensor, table: Tensor, p: float) -> Tensor:
+    begin, count = adj.crow[rows].long(), (adj.crow[rows + 1] - adj.crow[rows]).long()
+    row = torch.repeat_interleave(count)
+    entry = torch.arange(row.numel(), device=row.device) + (begin - count.cumsum(0) + count)[row]
+    message = table[adj.col[entry].long()] * F.dropout(value[entry].to(table.dtype), p).unsqueeze(1)
+    return table.new_zeros(rows.numel(), table.size(1)).index_add(0, row, message)
+
+
+def pool(x: Tensor, ptr: Tensor, how: str) -> Tensor:
+    segment = torch.repeat_interleave(ptr.diff())
+    if how == "max":
+        out = x.new_full((ptr.numel() - 1, x.size(1)), float("-inf"))
+        out = out.scatter_reduce(0, segment.unsqueeze(1).expand_as(x), x, "amax")
+        return torch.where(out.isinf(), 0.0, out)
+    out = x.new_zeros(ptr.numel() - 1, x.size(1)).index_add(0, segment, x)
+    return out if how == "sum" else out / ptr.diff().clamp(min=1).unsqueeze(1)
 
 
 def dropout(x: Tensor, p: float) -> Tensor:
-    return F.dropout(x, p, training=True)
+    return F.dropout(x, p)
+
+
+def _edges(view: View) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The edges that count: position in the graph, feature rows of sender and receiver (n: none), output row."""
+    adj = view.adj
+    row = view.position[adj.row.long()]
+    counts = row >= 0 if view.keep is None else (row >= 0) & view.keep
+    edges = counts.nonzero().squeeze(1)
+    none = view.given.numel()
+    sender, receiver = (view.place[side[edges].long()].long() for side in (adj.col, adj.row))
+    return edges, torch.where(sender < 0, none, sender), torch.where(receiver < 0, none, receiver), row[edges].long()
+
+
+def _softmax(logits: Tensor, row: Tensor, num_rows: int) -> Tensor:
+    index = row.unsqueeze(1).expand_as(logits)
+    highest = logits.new_zeros(num_rows, logits.size(1))
+    highest = highest.scatter_reduce(0, index, logits.detach(), "amax", include_self=False)
+    weight = (logits - highest.index_select(0, row)).exp()
+    total = torch.zeros_like(highest).index_add(0, row, weight)
+    return weight / total.index_select(0, row)

@@ -2,19 +2,22 @@
 
 from .block import Block, activations, make_activation, make_norm, norms
 from .conv import GATConv, GCNConv, GINConv
+from .inputs import BagRows, Bags, Factored, MaskedInput, bags_of
 from .mlp import MLP
-from .sparse import SparseRows, sparse_rows
 
 __all__ = [
     "MLP",
+    "BagRows",
+    "Bags",
     "Block",
+    "Factored",
     "GATConv",
     "GCNConv",
     "GINConv",
-    "SparseRows",
+    "MaskedInput",
     "activations",
+    "bags_of",
     "make_activation",
     "make_norm",
     "norms",
-    "sparse_rows",
 ]

@@ -8,8 +8,8 @@ from torch import Tensor, nn
 
 from .. import kernels
 from ..runtime.errors import ConfigError, unknown
-from .conv import GATConv
-from .sparse import SparseRows
+from .conv import Edges, GATConv, GCNConv, own_rows
+from .inputs import MaskedInput
 
 norms: dict[str, Callable[[int], nn.Module]] = {
     "none": lambda channels: nn.Identity(),
@@ -66,15 +66,17 @@ class Block(nn.Module):
                 conv.initialise(self.residual.weight)
 
     @property
-    def takes_sparse(self) -> bool:
-        """Whether the input may be `SparseRows`: the convolution must begin with a projection."""
-        return self.residual is None and bool(getattr(self.conv, "projects_first", False))
+    def takes_masked(self) -> bool:
+        """Whether the input may be a `MaskedInput`: the convolution must be able to begin with a projection."""
+        return self.residual is None and isinstance(self.conv, GATConv | GCNConv)
 
-    def forward(self, x: Tensor | SparseRows, edge_index: Tensor, rows: Tensor | None = None) -> Tensor:
-        if isinstance(x, SparseRows):
+    def forward(self, x: Tensor | MaskedInput, edge_index: Edges, rows: Tensor | None = None) -> Tensor:
+        """`x` [n, in_channels] → [R, width]; `edge_index` may be a `kernels.View`."""
+        if isinstance(x, MaskedInput):
             return self.activation(self.norm(self.conv(x.dropout(self.dropout, self.training), edge_index, rows)))
+        view = kernels.view(edge_index, x.size(0), rows)
         x = kernels.dropout(x, self.dropout, self.training)
-        out = self.conv(x, edge_index, rows)
+        out = self.conv(x, view)
         if self.residual is not None:
-            out = out + self.residual(x if rows is None else x[rows])
+            out = out + self.residual(own_rows(x, view))
         return self.activation(self.norm(out))

@@ -1,21 +1,27 @@
 """GAT, GCN and GIN convolutions on the kernels.
 
-Each takes `(x [N, in], edge_index [2, E], rows=None)`; with `rows`, only those nodes' outputs are computed.
-Self-loops are the graph's business: a convolution adds none. Aggregation is linear, so it runs on the narrower side
+Each takes `(x [N, in], edge_index [2, E], rows=None)`; with `rows`, only those nodes' outputs are computed. Instead of
+`edge_index` a `kernels.View` says which nodes are given, which are wanted and which edges count.
+Self-loops are the graph's business: a convolution adds none. Aggregation is linear, so it runs on the cheaper side
 of the projection; both orders compute the same.
 """
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.autograd import Function
+from torch.autograd.function import once_differentiable
 
 from .. import kernels
 from ..runtime.errors import ConfigError
-from .sparse import SparseRows
+from .inputs import MaskedInput, bags_of
+
+Edges = Tensor | kernels.View
 
 
 class GATConv(nn.Module):
@@ -59,30 +65,54 @@ class GATConv(nn.Module):
         """Xavier-normal with gain √2, as published."""
         nn.init.xavier_normal_(weight, math.sqrt(2))
 
-    @property
-    def projects_first(self) -> bool:
-        return self.in_channels >= self.out_channels
+    def projects_first(self, given: int, wanted: int, on_cuda: bool) -> bool:
+        """Project before aggregating? Afterwards only the wanted rows need it, but every head aggregates for itself."""
+        return self.in_channels > self.out_channels and (on_cuda or wanted > 0.7 * given)
 
-    def forward(self, x: Tensor | SparseRows, edge_index: Tensor, rows: Tensor | None = None) -> Tensor:
-        view = kernels.rows_view(edge_index, *_size(x), rows)
-        if not isinstance(x, SparseRows) and not self.projects_first:  # attend with (Wᵀa)·x, aggregate x, then project
-            score = x @ torch.einsum("hci,shc->ish", self.weight, self.attention).flatten(1)
-            alpha = self._attend(view, score.view(-1, 2, self.heads))
-            out = view.pick(kernels.aggregate(view.adj, x.unsqueeze(1).expand(-1, self.heads, -1), alpha))
-            # One plain product a head: several times faster on the CPU than one batched product.
-            out = torch.stack([F.linear(out[:, h], self.weight[h]) for h in range(self.heads)], dim=1)
-        else:
-            h = _project(x, self.weight.flatten(0, 1)).view(-1, self.heads, self.out_channels)
-            alpha = self._attend(view, torch.einsum("nhc,shc->nsh", h, self.attention))
-            out = view.pick(kernels.aggregate(view.adj, h, alpha))
+    def forward(self, x: Tensor | MaskedInput, edge_index: Edges, rows: Tensor | None = None) -> Tensor:
+        view = kernels.view(edge_index, _num_nodes(x), rows)
+        if isinstance(x, MaskedInput) or self.projects_first(x.size(0), view.num_rows, x.is_cuda):
+            h = project(x, self.weight.flatten(0, 1)).view(-1, self.heads, self.out_channels)
+            out = self._attend(view, h, self.attention)
+        else:  # attend with (Wᵀa)·x, aggregate x, then project
+            out = self._attend(view, x.unsqueeze(1), self._input_vectors())
+            out = _ProjectHeads.apply(out, self.weight)
         out = out.flatten(1) if self.concat else out.mean(1)
         return out if self.bias is None else out + self.bias
 
-    def _attend(self, view: kernels.RowsView, score: Tensor) -> Tensor:
-        """[E, heads] attention weights from the [N, 2, heads] scores of senders and receivers."""
-        logits = score[:, 0].index_select(0, view.adj.col) + score[:, 1].index_select(0, view.receiver)
-        alpha = kernels.row_softmax(view.adj, F.leaky_relu(logits, self.negative_slope))
-        return kernels.dropout(alpha, self.attention_dropout, self.training)
+    def before_projection(self, x: Tensor, edge_index: Edges) -> tuple[Tensor, Tensor]:
+        """(a [R, in], W [out, in]) of a single head: its output, without bias, is a · Wᵀ."""
+        view = kernels.view(edge_index, _num_nodes(x))
+        return self._attend(view, x.unsqueeze(1), self._input_vectors()).squeeze(1), self.weight[0]
+
+    def _input_vectors(self) -> Tensor:
+        """[2, heads, in]: the attention as it acts on the input."""
+        return torch.einsum("hci,shc->shi", self.weight, self.attention)
+
+    def _attend(self, view: kernels.View, x: Tensor, vectors: Tensor) -> Tensor:
+        return kernels.attend(view, x, vectors, self.negative_slope, self.attention_dropout, self.training)
+
+
+class _ProjectHeads(Function):
+    """out[:, h] = x[:, h] · weight[h]ᵀ. On the CPU plain products are several times faster than a batched one."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor) -> Tensor:
+        ctx.save_for_backward(x, weight)
+        out = x.new_empty(x.size(0), weight.size(0), weight.size(1))
+        for h in range(weight.size(0)):
+            torch.mm(x[:, h], weight[h].t(), out=out[:, h])
+        return out
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor]:
+        x, weight = ctx.saved_tensors
+        gx, gweight = torch.empty_like(x), torch.empty_like(weight)
+        for h in range(weight.size(0)):
+            torch.mm(grad[:, h], weight[h], out=gx[:, h])
+            torch.mm(grad[:, h].t(), x[:, h], out=gweight[h])
+        return gx, gweight
 
 
 class GCNConv(nn.Module):
@@ -100,18 +130,13 @@ class GCNConv(nn.Module):
         if self.bias is not None:
             nn.init.zeros_(self.bias)
 
-    @property
-    def projects_first(self) -> bool:
-        return self.in_channels >= self.width
-
-    def forward(self, x: Tensor | SparseRows, edge_index: Tensor, rows: Tensor | None = None) -> Tensor:
-        view = kernels.rows_view(edge_index, *_size(x), rows)
+    def forward(self, x: Tensor | MaskedInput, edge_index: Edges, rows: Tensor | None = None) -> Tensor:
+        view = kernels.view(edge_index, _num_nodes(x), rows)
         weight = view.symmetric_weight.to(self.weight.dtype)
-        if not isinstance(x, SparseRows) and not self.projects_first:
-            out = view.pick(kernels.aggregate(view.adj, x.unsqueeze(1), weight)).squeeze(1)
-            out = F.linear(out, self.weight)
+        if isinstance(x, MaskedInput) or self.in_channels >= self.width:
+            out = kernels.aggregate(view, project(x, self.weight).unsqueeze(1), weight).squeeze(1)
         else:
-            out = view.pick(kernels.aggregate(view.adj, _project(x, self.weight).unsqueeze(1), weight)).squeeze(1)
+            out = F.linear(kernels.aggregate(view, x.unsqueeze(1), weight).squeeze(1), self.weight)
         return out if self.bias is None else out + self.bias
 
 
@@ -123,16 +148,27 @@ class GINConv(nn.Module):
         self.mlp, self.eps = mlp, eps
         self.in_channels, self.width = mlp.in_channels, mlp.width
 
-    def forward(self, x: Tensor, edge_index: Tensor, rows: Tensor | None = None) -> Tensor:
-        view = kernels.rows_view(edge_index, *_size(x), rows)
-        own = x if rows is None else x.index_select(0, rows)
-        return self.mlp((1 + self.eps) * own + view.pick(kernels.aggregate(view.adj, x.unsqueeze(1))).squeeze(1))
+    def forward(self, x: Tensor, edge_index: Edges, rows: Tensor | None = None) -> Tensor:
+        view = kernels.view(edge_index, _num_nodes(x), rows)
+        summed = kernels.aggregate(view, x.unsqueeze(1)).squeeze(1)
+        return self.mlp(torch.add(summed, own_rows(x, view), alpha=1 + self.eps))
 
 
-def _size(x: Tensor | SparseRows) -> tuple[int, bool]:
-    """Number of nodes, and whether they lie on a CUDA device."""
-    return (x.num_rows, False) if isinstance(x, SparseRows) else (x.size(0), x.is_cuda)
+def own_rows(x: Tensor, view: kernels.View) -> Tensor:
+    """The wanted nodes' own rows of `x`; zeros for nodes that are not given."""
+    if view.nodes is None:
+        return x if view.rows is None else x.index_select(0, view.wanted)
+    place = view.place if view.rows is None else view.place.index_select(0, view.wanted)
+    return torch.where((place >= 0).unsqueeze(1), x.index_select(0, place.clamp(min=0)), 0.0)
 
 
-def _project(x: Tensor | SparseRows, weight: Tensor) -> Tensor:
-    return x.project(weight) if isinstance(x, SparseRows) else F.linear(x, weight)
+def project(x: Tensor | MaskedInput, weight: Tensor) -> Tensor:
+    """`x` · `weight`ᵀ, by the entries alone where `x` is a bag of words."""
+    if isinstance(x, MaskedInput):
+        return x.project(weight)
+    bags = bags_of(x)
+    return F.linear(x, weight) if bags is None else bags.times(weight.t())
+
+
+def _num_nodes(x: Tensor | MaskedInput) -> int:
+    return x.x.size(0) if isinstance(x, MaskedInput) else x.size(0)

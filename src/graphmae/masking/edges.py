@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from ..kernels import Adjacency
+
 
 def drop_edges(edge_index: Tensor, rate: float) -> Tensor:
     """Drop every edge with probability `rate`; self-loops stay, each once.
@@ -17,3 +19,10 @@ def drop_edges(edge_index: Tensor, rate: float) -> Tensor:
         return edge_index
     keep = torch.rand(edge_index.size(1), device=edge_index.device) >= rate
     return edge_index[:, keep | (edge_index[0] == edge_index[1])]
+
+
+def keep_edges(adj: Adjacency, rate: float) -> Tensor | None:
+    """The same draw as a mask over the sorted edges, so that nothing changes shape; None: all are kept."""
+    if rate == 0.0:
+        return None
+    return (torch.rand(adj.col.numel(), device=adj.col.device) >= rate) | (adj.row == adj.col)

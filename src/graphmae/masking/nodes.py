@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ..layers import SparseRows
+from ..layers import MaskedInput, bags_of
 from ..registry import Registry
 from ..runtime.errors import ConfigError
 
@@ -38,10 +38,11 @@ class MaskedNodes:
         out[self.replaced] = x[self.donors]
         return out
 
-    def apply_sparse(self, x: SparseRows, token: Tensor) -> SparseRows:
-        """The same for features given by their entries."""
-        rows, place = torch.cat([self.visible, self.kept, self.donors]), [self.visible, self.kept, self.replaced]
-        return x.select(rows, torch.cat(place), token, self.token)
+    def rows_of(self, x: Tensor, token: Tensor) -> MaskedInput:
+        """The same without writing it out: which rows of `x` stand where, and where the token does."""
+        rows = torch.cat([self.visible, self.kept, self.donors])
+        nodes = torch.cat([self.visible, self.kept, self.replaced, self.token])
+        return MaskedInput(x, bags_of(x), rows, token, nodes)
 
 
 class NodeMask:

@@ -22,12 +22,14 @@ class Remask(nn.Module):
         self.kind = kind
         self.token = nn.Parameter(torch.zeros(channels)) if kind == "learnable" else None
 
-    def forward(self, h: Tensor, hidden: MaskedNodes, bridge: nn.Module) -> Tensor:
-        """`h` [N, *] → [N, channels]: codes of visible nodes cross the bridge, masked ones are replaced."""
-        if self.kind == "none":
-            return bridge(h)
-        crossed = bridge(h.index_select(0, hidden.visible))
-        out = crossed.new_zeros(h.size(0), crossed.size(1))
+    def forward(self, code: Tensor, hidden: MaskedNodes, read: Tensor, compact: bool) -> tuple[Tensor, Tensor | None]:
+        """`code` [n, channels] of the visible nodes `read` → the decoder's input, and its rows' nodes (None: all).
+
+        With `compact`, zeros are left out: the decoder knows that a node it was not given has them.
+        """
+        if self.token is None and compact:
+            return code, read
+        out = code.new_zeros(len(hidden.visible) + len(hidden.masked), code.size(1))
         if self.token is not None:
-            out = out.index_put((hidden.masked,), self.token.to(h.dtype))
-        return out.index_copy(0, hidden.visible, crossed)
+            out = out.index_put((hidden.masked,), self.token.to(code.dtype))
+        return out.index_copy(0, read, code), None

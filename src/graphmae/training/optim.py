@@ -17,7 +17,7 @@ def make_optimizer(module: nn.Module, lr: float, weight_decay: float) -> torch.o
     if parameters and parameters[0].is_cuda:
         rate = torch.tensor(lr, device=parameters[0].device)
         return torch.optim.Adam(parameters, lr=rate, weight_decay=weight_decay, fused=True, capturable=True)
-    return torch.optim.Adam(parameters, lr=lr, weight_decay=weight_decay)
+    return torch.optim.Adam(parameters, lr=lr, weight_decay=weight_decay, fused=bool(parameters))
 
 
 def set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:

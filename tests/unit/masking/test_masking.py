@@ -38,18 +38,22 @@ def test_shares_cannot_exceed_the_whole() -> None:
 
 
 def test_remask_kinds() -> None:
-    h, hidden, bridge = torch.rand(5, 3), RandomNodeMask(rate=0.4).draw(5), torch.nn.Linear(3, 4, bias=False)
-    crossed = bridge(h)
+    hidden = RandomNodeMask(rate=0.4).draw(5)
     masked, visible = hidden.masked, hidden.visible
-    zeroed = Remask("zero", 4)(h, hidden, bridge)
+    code = torch.rand(3, 4)
+    zeroed, nodes = Remask("zero", 4)(code, hidden, visible, compact=False)
+    assert nodes is None
     assert (zeroed[masked] == 0).all()
-    assert torch.allclose(zeroed[visible], crossed[visible])
-    assert torch.allclose(Remask("none", 4)(h, hidden, bridge), crossed)
+    assert torch.equal(zeroed[visible], code)
+    short, nodes = Remask("zero", 4)(code, hidden, visible, compact=True)
+    assert short is code
+    assert nodes is visible
     learnable = Remask("learnable", 4)
     torch.nn.init.ones_(learnable.token)
-    out = learnable(h, hidden, bridge)
+    out, nodes = learnable(code, hidden, visible, compact=True)
+    assert nodes is None
     assert (out[masked] == 1).all()
-    assert torch.allclose(out[visible], crossed[visible])
+    assert torch.equal(out[visible], code)
     out.sum().backward()
     assert torch.equal(learnable.token.grad, torch.full((4,), 2.0))
     with pytest.raises(ConfigError, match="did you mean 'learnable'"):

@@ -1,0 +1,254 @@
+"""Many small graphs as a few flat tensors: node numbers within their own graph, two pointers to find it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from ..runtime.errors import DataError
+
+SHOWN = 5  # problems of single graphs that are spelled out in one report
+
+
+@dataclass(frozen=True, eq=False)
+class GraphSet:
+    """Graphs one after another; graph g has nodes `node_ptr[g]:node_ptr[g+1]` and edges `edge_ptr[g]:edge_ptr[g+1]`.
+
+    Attributes:
+        x: [N, d] float32 features, or [N] category codes that stand for one-hot features of width `num_codes`.
+        num_codes: how many categories there are; None: `x` holds the features themselves.
+        edge_index: [2, E] int64, every node counted from 0 within its own graph.
+        node_ptr, edge_ptr: [G + 1] int64.
+        y: [G] int64 class numbers, or None.
+        treatment: how features and self-loops were treated, as the loader takes it; stored with every model.
+
+    >>> pair = Data(x=torch.eye(2), edge_index=torch.tensor([[0, 1], [1, 0]]), y=torch.tensor([1]))
+    >>> dict(GraphSet.from_list("pairs", [pair, pair]).with_self_loops().summary())
+    {'graphs': 2, 'nodes': 4, 'edges': 8, 'features': 2}
+    """
+
+    name: str
+    x: Tensor
+    num_codes: int | None
+    edge_index: Tensor
+    node_ptr: Tensor
+    edge_ptr: Tensor
+    y: Tensor | None = None
+    treatment: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def from_list(cls, name: str, graphs: Sequence[Data]) -> GraphSet:
+        """PyG graphs with `x` [n, d], `edge_index` and, all or none, one class number `y` → a checked set.
+
+        Edge attributes are left aside.
+        """
+        if not graphs:
+            raise DataError(f"{name}: there must be at least one graph")
+        found = [f"graph {i}: {wrong}" for i, graph in enumerate(graphs) if (wrong := _unfit(graph, graphs[0]))]
+        labels = [graph.get("y") for graph in graphs]
+        unlabelled = [i for i, label in enumerate(labels) if label is None]
+        if unlabelled and len(unlabelled) < len(graphs):
+            found.append(f"{len(unlabelled)} graphs have no y (the first: graph {unlabelled[0]}); give all one or none")
+        if found:
+            raise DataError(f"{name}: " + _in_short(found))
+        return cls(
+            name,
+            torch.cat([graph.x for graph in graphs]),
+            None,
+            torch.cat([graph.edge_index for graph in graphs], dim=1),
+            _pointer([graph.x.size(0) for graph in graphs]),
+            _pointer([graph.edge_index.size(1) for graph in graphs]),
+            None if unlabelled else torch.tensor([int(label) for label in labels]),
+            {"features": "raw", "self_loops": False},
+        ).checked()
+
+    def __len__(self) -> int:
+        return len(self.node_ptr) - 1
+
+    @property
+    def in_channels(self) -> int:
+        return int(self.x.size(1)) if self.num_codes is None else self.num_codes
+
+    @property
+    def num_classes(self) -> int:
+        if self.y is None:
+            raise DataError(f"{self.name} has no labels (y), so it has no classes")
+        return 1 + int(self.y.max())
+
+    def features(self, rows: Tensor | slice) -> Tensor:
+        """[rows, in_channels] float32; one-hot features are made here, for these rows alone."""
+        x = self.x[rows]
+        if self.num_codes is None:
+            return x
+        return torch.zeros(len(x), self.num_codes, device=x.device).scatter_(1, x.long().unsqueeze(1), 1.0)
+
+    def graph(self, i: int) -> Data:
+        """Graph i with dense features; negative numbers count from the end."""
+        i = range(len(self))[i]
+        nodes, edges = (slice(int(pointer[i]), int(pointer[i + 1])) for pointer in (self.node_ptr, self.edge_ptr))
+        label = {} if self.y is None else {"y": self.y[i : i + 1]}
+        return Data(x=self.features(nodes), edge_index=self.edge_index[:, edges], **label)
+
+    def first_node(self) -> Tensor:
+        """[E]: what to add to the node numbers of an edge to count nodes over the whole set."""
+        return self.node_ptr[:-1].repeat_interleave(self.edge_ptr.diff())
+
+    def with_self_loops(self) -> GraphSet:
+        """Exactly one self-loop on every node, behind the other edges of its graph."""
+        edge_index, node_ptr = self.edge_index, self.node_ptr
+        other = edge_index[0] != edge_index[1]
+        edge_ptr = _kept(other, self.edge_ptr)
+        node = torch.arange(len(self.x), device=node_ptr.device)
+        owner = torch.arange(len(self), device=node_ptr.device).repeat_interleave(node_ptr.diff())
+        slot = edge_ptr[1:][owner] + node
+        rest = torch.ones(int(edge_ptr[-1]) + len(node), dtype=torch.bool, device=node_ptr.device)
+        rest[slot] = False
+        looped = edge_index.new_empty(2, len(rest), dtype=torch.long)
+        for target, source in zip(looped, edge_index, strict=True):
+            target[slot] = node - node_ptr[owner]
+            target.masked_scatter_(rest, source[other].long())
+        treatment = {**self.treatment, "self_loops": True}
+        return replace(self, edge_index=looped, edge_ptr=edge_ptr + node_ptr, treatment=treatment)
+
+    def coalesced(self) -> GraphSet:
+        """Every edge once; of repeated ones the first stays."""
+        key = (self.edge_index[0] + self.first_node()) * len(self.x) + self.edge_index[1]
+        ordered, order = key.sort(stable=True)
+        first = torch.ones_like(key, dtype=torch.bool)
+        first[order[1:]] = ordered[1:] != ordered[:-1]
+        return replace(self, edge_index=self.edge_index[:, first], edge_ptr=_kept(first, self.edge_ptr))
+
+    def checked(self) -> GraphSet:
+        """The set with its tensors in their usual types, or a `DataError` that lists all that is wrong."""
+        found = self._shapes()
+        if not found:
+            usual = replace(
+                self,
+                x=self.x.float() if self.num_codes is None else self.x.long(),
+                edge_index=self.edge_index.long(),
+                node_ptr=self.node_ptr.long(),
+                edge_ptr=self.edge_ptr.long(),
+                y=None if self.y is None else self.y.long(),
+            )
+            found = usual._pointers() or [*usual._features(), *usual._edges(), *usual._labels()]
+        if found:
+            raise DataError(f"{self.name}: " + "; ".join(found))
+        return usual
+
+    def summary(self) -> Iterator[tuple[str, int]]:
+        yield "graphs", len(self)
+        yield "nodes", len(self.x)
+        yield "edges", int(self.edge_index.size(1))
+        yield "features", self.in_channels
+
+    def _shapes(self) -> list[str]:
+        found = []
+        if self.num_codes is None and (self.x.dim() != 2 or not self.x.is_floating_point()):
+            found.append("x must be a matrix [nodes, features] of floating-point numbers, or num_codes must be given")
+        if self.num_codes is not None and (self.x.dim() != 1 or not _is_whole(self.x)):
+            found.append("with num_codes, x must hold one whole number a node")
+        if self.edge_index.dim() != 2 or self.edge_index.size(0) != 2 or not _is_whole(self.edge_index):
+            found.append("edge_index must be an integer matrix [2, edges]")
+        for key in ("node_ptr", "edge_ptr", "y"):
+            value = getattr(self, key)
+            if value is not None and (value.dim() != 1 or not _is_whole(value)):
+                found.append(f"{key} must be a row of whole numbers")
+        return found
+
+    def _pointers(self) -> list[str]:
+        if len(self.node_ptr) < 2:
+            return ["there must be at least one graph"]
+        if len(self.node_ptr) != len(self.edge_ptr):
+            return [f"node_ptr is for {len(self)} graphs, edge_ptr for {len(self.edge_ptr) - 1}"]
+        found = []
+        for key, pointer, end in (
+            ("node_ptr", self.node_ptr, len(self.x)),
+            ("edge_ptr", self.edge_ptr, self.edge_index.size(1)),
+        ):
+            if int(pointer[0]) != 0 or int(pointer[-1]) != end or (pointer.diff() < 0).any():
+                found.append(f"{key} must rise from 0 to {end}")
+        empty = (self.node_ptr.diff() == 0).nonzero().flatten()
+        if not found and len(empty):
+            found.append(f"{len(empty)} graphs have no nodes (the first: graph {int(empty[0])})")
+        return found
+
+    def _features(self) -> list[str]:
+        if self.num_codes is None:
+            if self.x.size(1) == 0:
+                return ["there are 0 features; the set needs at least one"]
+            rows = (~torch.isfinite(self.x)).any(1).nonzero().flatten()
+            wrong = "NaN or infinite features"
+        else:
+            rows = ((self.x < 0) | (self.x >= self.num_codes)).nonzero().flatten()
+            wrong = f"a code outside 0 to {self.num_codes - 1}"
+        if not len(rows):
+            return []
+        graph = int(torch.searchsorted(self.node_ptr, rows[0], right=True)) - 1
+        first = f"node {int(rows[0] - self.node_ptr[graph])} of graph {graph}"
+        return [f"{len(rows)} nodes have {wrong} (the first: {first})"]
+
+    def _edges(self) -> list[str]:
+        size = self.node_ptr.diff().repeat_interleave(self.edge_ptr.diff())
+        outside = ((self.edge_index < 0) | (self.edge_index >= size)).any(0).nonzero().flatten()
+        if not len(outside):
+            return []
+        a, b = self.edge_index[:, outside[0]].tolist()
+        graph = int(torch.searchsorted(self.edge_ptr, outside[0], right=True)) - 1
+        first = f"{a} → {b} in graph {graph}; its nodes go from 0 to {int(size[outside[0]]) - 1}"
+        return [f"{len(outside)} edges leave their graph (the first: {first})"]
+
+    def _labels(self) -> list[str]:
+        if self.y is None:
+            return []
+        if len(self.y) != len(self):
+            return [f"y has {len(self.y)} rows for {len(self)} graphs"]
+        if int(self.y.min()) < 0:
+            return [f"y must hold class numbers from 0 up, not {int(self.y.min())}"]
+        if int(self.y.max()) >= max(len(self), 2):
+            return [f"y names class {int(self.y.max())} in a set of {len(self)} graphs; number the classes from 0 up"]
+        return []
+
+
+def _unfit(graph: Data, first: Data) -> str:
+    """Why the tensors of a graph cannot be joined with those of the first; empty when they can."""
+    x, edge_index, y = graph.get("x"), graph.get("edge_index"), graph.get("y")
+    if not isinstance(x, Tensor) or x.dim() != 2 or not x.is_floating_point():
+        return "x must be a matrix [nodes, features] of floating-point numbers"
+    width = first.x.size(-1) if isinstance(first.get("x"), Tensor) else x.size(1)
+    if x.size(1) != width:
+        return f"{x.size(1)} features, but graph 0 has {width}"
+    if (
+        not isinstance(edge_index, Tensor)
+        or edge_index.dim() != 2
+        or edge_index.size(0) != 2
+        or not _is_whole(edge_index)
+    ):
+        return "edge_index must be an integer matrix [2, edges]"
+    if y is not None and not (isinstance(y, int) or (isinstance(y, Tensor) and y.numel() == 1)):
+        return "y must be one class number"
+    if y is not None and not float(y).is_integer():
+        return f"y must be a whole class number, not {float(y)}"
+    return ""
+
+
+def _in_short(found: list[str]) -> str:
+    more = f"; and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
+    return "; ".join(found[:SHOWN]) + more
+
+
+def _is_whole(values: Tensor) -> bool:
+    return not (values.is_floating_point() or values.is_complex() or values.dtype == torch.bool)
+
+
+def _pointer(counts: list[int]) -> Tensor:
+    return torch.tensor([0, *counts]).cumsum(0)
+
+
+def _kept(keep: Tensor, pointer: Tensor) -> Tensor:
+    """The pointer after everything outside the [E] bool mask has left."""
+    return pointer - torch.searchsorted((~keep).nonzero().flatten(), pointer)

@@ -1,0 +1,12 @@
+"""The kernels for the CPU: numba loops over rows, so that no edge × channel tensor ever exists.
+
+Every row is summed by one thread in a fixed order, so results do not depend on the number of threads.
+"""
+
+from .aggregate import aggregate
+from .attend import attend
+from .dropout import dropout
+from .lookup import lookup
+from .pool import pool
+
+__all__ = ["aggregate", "attend", "dropout", "lookup", "pool"]

@@ -1,0 +1,185 @@
+"""Attention over the edges of a row: softmax, dropout and sum in one pass, three gradients in two."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from numba import njit, prange
+from torch import Tensor
+from torch.autograd import Function
+from torch.autograd.function import once_differentiable
+
+from ..adjacency import View
+from .tools import FAST, array, chance, draw, keep_of, scalar
+
+
+@njit(parallel=True, cache=True, fastmath=FAST)
+def _scores(x, vectors, out):
+    """out[n, s, h] = ⟨x[n, h], vectors[s, h]⟩"""
+    shared = x.shape[1] == 1
+    for n in prange(x.shape[0]):
+        for h in range(vectors.shape[1]):
+            source = x[n, 0 if shared else h]
+            a, b = out.dtype.type(0), out.dtype.type(0)
+            for c in range(x.shape[2]):
+                a += source[c] * vectors[0, h, c]
+                b += source[c] * vectors[1, h, c]
+            out[n, 0, h], out[n, 1, h] = a, b
+
+
+@njit(parallel=True, cache=True, fastmath=FAST)
+def _attend(crow, col, rows, place, keep, x, score, slope, seed, threshold, scale, alpha, out):
+    """alpha[e, h] = softmax over a row of leaky_relu(score); out[r, h] = Σ_e dropout(alpha) · x[sender of e, h]"""
+    heads, channels = out.shape[1], out.shape[2]
+    shared = x.shape[1] == 1
+    for r in prange(rows.shape[0]):
+        i = rows[r]
+        for h in range(heads):
+            own = score[place[i], 1, h] if place[i] >= 0 else score.dtype.type(0)
+            highest = -np.inf
+            for e in range(crow[i], crow[i + 1]):
+                if keep.shape[0] == 0 or keep[e]:
+                    v = own
+                    if place[col[e]] >= 0:
+                        v += score[place[col[e]], 0, h]
+                    v = v if v > 0 else slope * v
+                    alpha[e, h] = v
+                    highest = max(highest, v)
+            total = 0.0
+            for e in range(crow[i], crow[i + 1]):
+                if keep.shape[0] == 0 or keep[e]:
+                    alpha[e, h] = np.exp(alpha[e, h] - highest)
+                    total += alpha[e, h]
+                else:
+                    alpha[e, h] = 0
+            for e in range(crow[i], crow[i + 1]):
+                if total > 0:
+                    alpha[e, h] /= total
+        for e in range(crow[i], crow[i + 1]):
+            j = place[col[e]]
+            if j < 0 or (keep.shape[0] > 0 and not keep[e]):
+                continue
+            for h in range(heads):
+                w = alpha[e, h]
+                if threshold > 0:
+                    w = w * scale if draw(seed, e * heads + h) >= threshold else alpha.dtype.type(0)
+                source = x[j, 0 if shared else h]
+                target = out[r, h]
+                for c in range(channels):
+                    target[c] += w * source[c]
+
+
+@njit(parallel=True, cache=True, fastmath=FAST)
+def _attend_rows_backward(
+    crow, col, rows, place, keep, x, score, slope, seed, threshold, scale, alpha, grad, logit, own
+):
+    """Gradients of the logits of every edge, and of the receiver's score: own[r, h]."""
+    heads, channels = grad.shape[1], grad.shape[2]
+    shared = x.shape[1] == 1
+    for r in prange(rows.shape[0]):
+        i = rows[r]
+        for e in range(crow[i], crow[i + 1]):
+            j = place[col[e]]
+            for h in range(heads):
+                g = grad.dtype.type(0)
+                counts = j >= 0 and (keep.shape[0] == 0 or keep[e])
+                if counts and (threshold == 0 or draw(seed, e * heads + h) >= threshold):
+                    left, right = grad[r, h], x[j, 0 if shared else h]
+                    for c in range(channels):
+                        g += left[c] * right[c]
+                    g *= scale
+                logit[e, h] = g
+        for h in range(heads):
+            total = 0.0
+            for e in range(crow[i], crow[i + 1]):
+                total += alpha[e, h] * logit[e, h]
+            base = score[place[i], 1, h] if place[i] >= 0 else score.dtype.type(0)
+            for e in range(crow[i], crow[i + 1]):
+                v = base
+                if place[col[e]] >= 0:
+                    v += score[place[col[e]], 0, h]
+                g = alpha[e, h] * (logit[e, h] - total)
+                logit[e, h] = g if v > 0 else slope * g
+                own[r, h] += logit[e, h]
+
+
+@njit(parallel=True, cache=True, fastmath=FAST)
+def _attend_cols_backward(
+    ccrow, cedge, row, nodes, position, vectors, seed, threshold, scale, alpha, grad, logit, own, gx, gscore
+):
+    """gx[n, h] = Σ_e dropout(alpha)[e, h] · grad[row of e, h] + the part through both scores."""
+    heads, channels = grad.shape[1], grad.shape[2]
+    shared = gx.shape[1] == 1
+    for n in prange(nodes.shape[0]):
+        j = nodes[n]
+        for k in range(ccrow[j], ccrow[j + 1]):
+            e = cedge[k]
+            r = position[row[e]]
+            if r < 0:
+                continue
+            for h in range(heads):
+                gscore[n, 0, h] += logit[e, h]
+                w = alpha[e, h]
+                if threshold > 0:
+                    w = w * scale if draw(seed, e * heads + h) >= threshold else alpha.dtype.type(0)
+                source, target = grad[r, h], gx[n, 0 if shared else h]
+                for c in range(channels):
+                    target[c] += w * source[c]
+        if position[j] >= 0:
+            for h in range(heads):
+                gscore[n, 1, h] = own[position[j], h]
+        for h in range(heads):
+            a, b, target = gscore[n, 0, h], gscore[n, 1, h], gx[n, 0 if shared else h]
+            for c in range(channels):
+                target[c] += a * vectors[0, h, c] + b * vectors[1, h, c]
+
+
+class _Attend(Function):
+    @staticmethod
+    def forward(ctx: Any, view: View, x: Tensor, vectors: Tensor, slope: float, p: float) -> Tensor:
+        adj, heads = view.adj, vectors.size(1)
+        score = x.new_empty(x.size(0), 2, heads)
+        _scores(array(x), array(vectors), array(score))
+        alpha = x.new_empty(adj.col.numel(), heads)
+        out = x.new_zeros(view.num_rows, heads, x.size(2))
+        drawn = (*chance(p), scalar(x, 1 / (1 - p)))
+        graph = (array(adj.crow), array(adj.col), array(view.wanted), array(view.place), keep_of(view))
+        _attend(*graph, array(x), array(score), scalar(x, slope), *drawn, array(alpha), array(out))
+        ctx.view, ctx.slope, ctx.drawn, ctx.graph = view, slope, drawn, graph
+        ctx.save_for_backward(x, vectors, score, alpha)
+        return out
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor, Tensor | None, None, None]:
+        view, (x, vectors, score, alpha) = ctx.view, ctx.saved_tensors
+        grad, adj = grad.contiguous(), ctx.view.adj
+        logit, own = torch.zeros_like(alpha), grad.new_zeros(grad.shape[:2])
+        _attend_rows_backward(
+            *ctx.graph,
+            array(x),
+            array(score),
+            scalar(x, ctx.slope),
+            *ctx.drawn,
+            array(alpha),
+            array(grad),
+            array(logit),
+            array(own),
+        )
+        gx, gscore = torch.zeros_like(x), torch.zeros_like(score)
+        ccrow, cedge = adj.transpose
+        _attend_cols_backward(
+            array(ccrow), array(cedge), array(adj.row), array(view.given), array(view.position), array(vectors),
+            *ctx.drawn, array(alpha), array(grad), array(logit), array(own), array(gx), array(gscore),
+        )  # fmt: skip
+        gvectors = None
+        if ctx.needs_input_grad[2]:
+            per_head = [gscore[:, :, h].t() @ x[:, 0 if x.size(1) == 1 else h] for h in range(vectors.size(1))]
+            gvectors = torch.stack(per_head, dim=1)
+        return None, gx, gvectors, None, None
+
+
+def attend(view: View, x: Tensor, vectors: Tensor, slope: float, p: float) -> Tensor:
+    return _Attend.apply(view, x.contiguous(), vectors.to(x.dtype).contiguous(), slope, p)

@@ -1,0 +1,7 @@
+"""The kernels for CUDA: Triton programs over rows, so that no edge × channel tensor and no atomics exist."""
+
+from ..reference import dropout, lookup, pool
+from .aggregate import aggregate
+from .attend import attend
+
+__all__ = ["aggregate", "attend", "dropout", "lookup", "pool"]

@@ -1,0 +1,188 @@
+"""The input of a masked graph: rows of the features, and rows that are one and the same token.
+
+The first projection then costs what it must: bags of words are multiplied by their entries alone, and the token's
+gradient falls out of the weight's. Exact: the dropout of a zero is a zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import MutableMapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.autograd import Function
+from torch.autograd.function import once_differentiable
+from torch.utils.weak import WeakIdKeyDictionary
+
+from .. import kernels
+
+DENSITY = 0.05  # fuller matrices stay dense: there a dense product is as fast
+
+
+@dataclass(frozen=True)
+class Bags:
+    """A feature matrix by its entries: compressed rows and [E] values."""
+
+    adj: kernels.Adjacency
+    value: Tensor
+
+    @cached_property
+    def length(self) -> Tensor:
+        """[N] Euclidean length of every row."""
+        squares = self.value.new_zeros(self.adj.num_rows).index_add(0, self.adj.row, self.value.square())
+        return squares.sqrt()
+
+    def times(self, table: Tensor, rows: Tensor | None = None, p: float = 0.0, training: bool = True) -> Tensor:
+        """(rows of this matrix, dropped out) · `table` [width, out]."""
+        rows = self.adj.every_row if rows is None else rows
+        return kernels.lookup(self.adj, self.value, rows, table, p, training)
+
+
+@dataclass(frozen=True)
+class BagRows:
+    """Some rows of `bags`."""
+
+    bags: Bags
+    rows: Tensor
+
+
+@dataclass(frozen=True)
+class Factored:
+    """The matrix a · Wᵀ + b, not written out: `a` [M, in], `weight` [out, in], `bias` [out] or None.
+
+    Lengths of its rows and their products with bags of words need no [M, out] matrix.
+    """
+
+    a: Tensor
+    weight: Tensor
+    bias: Tensor | None
+
+    def dense(self) -> Tensor:
+        return F.linear(self.a, self.weight, self.bias)
+
+    def squared_length(self) -> Tensor:
+        """[M] ‖W a + b‖² = aᵀ(WᵀW)a + 2 (Wᵀb)·a + b·b."""
+        total = _SquaredLength.apply(self.a, self.weight)
+        if self.bias is not None:
+            total = total + 2 * (self.a @ (self.bias @ self.weight)) + self.bias @ self.bias
+        return total.clamp(min=0)
+
+    def dot(self, target: BagRows) -> Tensor:
+        """[M] products with the rows of `target`: (Wᵀx)·a + b·x."""
+        total = (target.bags.times(self.weight, target.rows) * self.a).sum(1)
+        if self.bias is not None:
+            total = total + target.bags.times(self.bias.unsqueeze(1), target.rows).squeeze(1)
+        return total
+
+
+@dataclass(frozen=True)
+class MaskedInput:
+    """Feature rows of the nodes `nodes`: first `x[rows]`, then the token, as often as nodes are left.
+
+    Attributes:
+        x, bags: the features, and the same by their entries where they are few.
+        rows: [n − T] rows of `x`, repetition allowed.
+        nodes: [n] the node each row belongs to.
+        p: dropout still to be applied.
+    """
+
+    x: Tensor
+    bags: Bags | None
+    rows: Tensor
+    token: Tensor
+    nodes: Tensor
+    p: float = 0.0
+
+    @property
+    def width(self) -> int:
+        return self.x.size(1)
+
+    @property
+    def num_tokens(self) -> int:
+        return self.nodes.numel() - self.rows.numel()
+
+    def dropout(self, p: float, training: bool) -> MaskedInput:
+        return replace(self, p=p) if training else self
+
+    def among(self, needed: Tensor) -> MaskedInput:
+        """Only the rows of the `needed` nodes."""
+        wanted = torch.zeros(self.x.size(0), dtype=torch.bool)
+        wanted[needed] = True
+        wanted = wanted[self.nodes]
+        return replace(self, rows=self.rows[wanted[: self.rows.numel()]], nodes=self.nodes[wanted])
+
+    def project(self, weight: Tensor) -> Tensor:
+        """These rows times `weight`ᵀ: [n, out] for `weight` [out, width]."""
+        token = _TokenRows.apply(weight, self.token.to(weight.dtype), self.num_tokens, self.p)
+        if self.bags is not None:
+            return torch.cat([self.bags.times(weight.t(), self.rows, self.p), token])
+        return torch.cat([F.linear(kernels.dropout(self.x[self.rows], self.p, training=True), weight), token])
+
+
+class _SquaredLength(Function):
+    """[M] ‖W a‖² of every row a, as aᵀ(WᵀW)a; both gradients reuse its products."""
+
+    @staticmethod
+    def forward(ctx: Any, a: Tensor, weight: Tensor) -> Tensor:
+        image = a @ (weight.t() @ weight)
+        ctx.save_for_backward(a, weight, image)
+        return (image * a).sum(1)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor]:
+        a, weight, image = ctx.saved_tensors
+        scale = 2 * grad.unsqueeze(1)
+        return scale * image, weight @ (a.t() @ (scale * a))
+
+
+class _TokenRows(Function):
+    """Many rows that are the token, each with its own dropout, times `weight`ᵀ.
+
+    With D the drawn zeros and scales and t the token, the rows are D · (W ∘ t)ᵀ; with G their gradient and M = Gᵀ · D,
+    the weight's gradient is M ∘ t and the token's the column sums of M ∘ W: one product serves both.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, weight: Tensor, token: Tensor, count: int, p: float) -> Tensor:
+        drawn = None
+        if p:
+            drawn = kernels.dropout(weight.new_ones(1, 1).expand(count, weight.size(1)).contiguous(), p, training=True)
+        ctx.save_for_backward(weight, token, drawn)
+        return (weight @ token).expand(count, -1) if drawn is None else drawn @ (weight * token).t()
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None, None]:
+        weight, token, drawn = ctx.saved_tensors
+        if drawn is None:
+            total = grad.sum(0)
+            return torch.outer(total, token), total @ weight, None, None
+        product = grad.t() @ drawn
+        return product * token, (product * weight).sum(0), None, None
+
+
+_KEPT: MutableMapping[Tensor, tuple[int, Bags | None]] = WeakIdKeyDictionary()
+
+
+def bags_of(x: Tensor) -> Bags | None:
+    """`x` by its entries where that pays, else None. Looked at once: the answer is kept as long as the tensor."""
+    if x.is_cuda or x.requires_grad or x.dim() != 2 or x.is_inference():
+        return None
+    kept = _KEPT.get(x)
+    if kept is None or kept[0] != x._version:
+        kept = _KEPT[x] = (x._version, _compress(x))
+    return kept[1]
+
+
+def _compress(x: Tensor) -> Bags | None:
+    if not x.numel() or int(torch.count_nonzero(x)) > DENSITY * x.numel():
+        return None
+    row, col = x.nonzero(as_tuple=True)
+    counts = torch.bincount(row, minlength=x.size(0))
+    crow = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
+    return Bags(kernels.Adjacency(crow, row, col, x.size(1)), x[row, col])
