@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from graphmae import kernels
 from graphmae.kernels import reference
+from graphmae.layers import NormAct
 
 Pairs = list[tuple[int, int]]
 graphs = st.integers(1, 12).flatmap(
@@ -95,6 +96,63 @@ def test_pool(sizes: list[int], channels: int, how: str) -> None:
     x = torch.randn(int(ptr[-1]), channels, requires_grad=True)
     with kernels.use("cpu"):
         agree(kernels.pool(x, ptr, how), reference.pool(x.double(), ptr, how), (x,))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(2, 40), st.integers(1, 20), st.floats(-100, 100), st.sampled_from([0.0, 0.25, 1.0]))
+def test_batch_norm(rows: int, channels: int, offset: float, slope: float) -> None:
+    x = (torch.randn(rows, channels) + offset).requires_grad_()
+    weight, bias = torch.randn(channels, requires_grad=True), torch.randn(channels, requires_grad=True)
+    below = torch.tensor([slope], requires_grad=True)
+    inputs = (x, weight, bias, below)
+    slow, mean, var = reference.batch_norm(*(t.double() for t in inputs), 1e-5, None)
+    with kernels.use("cpu"):
+        fast, fast_mean, fast_var = kernels.batch_norm(*inputs, 1e-5)
+    assert torch.allclose(fast_mean.double(), mean, rtol=1e-5, atol=1e-4)
+    assert torch.allclose(fast_var.double(), var, rtol=1e-3, atol=1e-4)
+    if float(var.min()) > 1e-2:  # else dividing by it magnifies rounding
+        near_zero = ((slow - slow.detach()) == 0) & (slow.detach().abs() < 1e-3)
+        if not near_zero.any():  # on either side of the kink the gradient differs
+            agree_loosely(fast, slow, inputs)
+
+
+def agree_loosely(fast: torch.Tensor, slow: torch.Tensor, inputs: tuple[torch.Tensor, ...]) -> None:
+    grad = torch.randn_like(slow)
+    for a, b in zip(
+        (fast, *torch.autograd.grad(fast, inputs, grad.to(fast.dtype))),
+        (slow, *torch.autograd.grad(slow, inputs, grad)),
+        strict=True,
+    ):
+        assert (a - b).norm() <= 1e-3 * b.norm() + 1e-3
+
+
+def test_batch_norm_is_torch_s() -> None:
+    torch.manual_seed(0)
+    x, theirs = torch.randn(20, 6) * 3 + 2, torch.nn.BatchNorm1d(6)
+    ours = NormAct("batch", 6, "relu")
+    for _ in range(3):
+        expected, got = theirs(x).relu(), ours(x)
+    assert torch.allclose(got, expected, atol=1e-5)
+    assert torch.allclose(ours.norm.running_mean, theirs.running_mean, atol=1e-6)
+    assert torch.allclose(ours.norm.running_var, theirs.running_var, atol=1e-5)
+    assert torch.allclose(ours.eval()(x), theirs.eval()(x).relu(), atol=1e-5)
+
+
+def test_padding_rows_do_not_count_in_a_batch_norm() -> None:
+    x = torch.randn(7, 3)
+    padded = torch.cat([x, torch.full((4, 3), 100.0)])
+    arguments = (torch.rand(3), torch.rand(3), torch.tensor([0.25]), 1e-5)
+    short, long = (reference.batch_norm(t, *arguments, v)[0] for t, v in ((x, None), (padded, torch.tensor(7))))
+    assert torch.allclose(long[:7], short, atol=1e-6)
+    assert (long[7:] == 0).all()
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 50), st.integers(1, 9), st.floats(-1, 1))
+def test_prelu(rows: int, channels: int, slope: float) -> None:
+    x, below = torch.randn(rows, channels, requires_grad=True), torch.tensor([slope], requires_grad=True)
+    with kernels.use("cpu"):
+        agree(kernels.prelu(x, below), reference.prelu(x.double(), below.double()), (x, below))
 
 
 @settings(max_examples=60, deadline=None)

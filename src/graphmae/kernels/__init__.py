@@ -28,9 +28,11 @@ __all__ = [
     "adjacency",
     "aggregate",
     "attend",
+    "batch_norm",
     "dropout",
     "lookup",
     "pool",
+    "prelu",
     "remember",
     "use",
     "view",
@@ -66,6 +68,21 @@ def lookup(adj: Adjacency, value: Tensor, rows: Tensor, table: Tensor, p: float 
 def pool(x: Tensor, ptr: Tensor, how: str) -> Tensor:
     """Sum, mean or max of the rows ptr[g] … ptr[g + 1] − 1, for every g; zeros where there are none."""
     return _implementation(x).pool(x, ptr, how)
+
+
+def batch_norm(
+    x: Tensor, weight: Tensor, bias: Tensor, slope: Tensor, eps: float, valid: Tensor | None = None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """(prelu(batch norm of `x` [N, channels]), mean, variance); `slope` [1] is the activation's below zero.
+
+    `valid`, a number on the device: rows behind that many only pad; they count for nothing and become zeros.
+    """
+    return _implementation(x).batch_norm(x, weight, bias, slope, eps, valid)
+
+
+def prelu(x: Tensor, slope: Tensor) -> Tensor:
+    """`x` where it is above zero, `slope` · `x` elsewhere; `slope` [1]."""
+    return _implementation(x).prelu(x, slope)
 
 
 def dropout(x: Tensor, p: float, training: bool) -> Tensor:

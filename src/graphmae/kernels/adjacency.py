@@ -19,7 +19,12 @@ class Adjacency:
     Attributes (E edges, R rows):
         crow: [R + 1] where each row's edges begin.
         col, row: [E] sender and receiver of each edge, sorted by receiver.
+        edge_sums: [R, k] the features of each row's edges, added up; None: edges have none.
+        valid: how many rows are real, on the device, where others behind them only fill up a fixed shape.
     """
+
+    edge_sums: Tensor | None = None
+    valid: Tensor | None = None
 
     def __init__(self, crow: Tensor, row: Tensor, col: Tensor, num_cols: int) -> None:
         width = torch.int32 if max(col.numel(), num_cols, crow.numel()) < 2**31 else torch.int64
@@ -34,6 +39,11 @@ class Adjacency:
             raise DataError(f"an edge names node {bad}, but the graph has nodes 0 to {num_nodes - 1}")
         row, order = torch.sort(edge_index[1], stable=True)
         return cls(_offsets(row, num_nodes), row, edge_index[0][order], num_nodes)
+
+    @property
+    def edge_index(self) -> Tensor:
+        """[2, E] as PyG has it, sorted by receiver."""
+        return torch.stack([self.col, self.row]).long()
 
     @cached_property
     def transpose(self) -> tuple[Tensor, Tensor]:

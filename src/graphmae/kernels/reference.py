@@ -46,6 +46,24 @@ def pool(x: Tensor, ptr: Tensor, how: str) -> Tensor:
     return out if how == "sum" else out / ptr.diff().clamp(min=1).unsqueeze(1)
 
 
+def batch_norm(
+    x: Tensor, weight: Tensor, bias: Tensor, slope: Tensor, eps: float, valid: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor]:
+    if valid is None:
+        mean, var = x.mean(0), x.var(0, correction=0)
+        real = None
+    else:
+        real = (torch.arange(x.size(0), device=x.device) < valid).unsqueeze(1)
+        mean = torch.where(real, x, 0.0).sum(0) / valid
+        var = torch.where(real, x - mean, 0.0).square().sum(0) / valid
+    out = prelu((x - mean) * (var + eps).rsqrt() * weight + bias, slope)
+    return out if real is None else torch.where(real, out, 0.0), mean.detach(), var.detach()
+
+
+def prelu(x: Tensor, slope: Tensor) -> Tensor:
+    return torch.prelu(x, slope)
+
+
 def dropout(x: Tensor, p: float) -> Tensor:
     return F.dropout(x, p)
 

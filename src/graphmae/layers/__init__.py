@@ -1,9 +1,10 @@
 """Convolutions, and the block (dropout → convolution → residual → norm → activation) every encoder is made of."""
 
-from .block import Block, activations, make_activation, make_norm, norms
+from .block import Block
 from .conv import GATConv, GCNConv, GINConv
 from .inputs import BagRows, Bags, Factored, MaskedInput, bags_of
 from .mlp import MLP
+from .norm import NormAct, activations, norms
 
 __all__ = [
     "MLP",
@@ -15,9 +16,8 @@ __all__ = [
     "GCNConv",
     "GINConv",
     "MaskedInput",
+    "NormAct",
     "activations",
     "bags_of",
-    "make_activation",
-    "make_norm",
     "norms",
 ]

@@ -18,7 +18,7 @@ from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
 from .. import kernels
-from ..runtime.errors import ConfigError
+from ..runtime.errors import ConfigError, DataError
 from .inputs import MaskedInput, bags_of
 
 Edges = Tensor | kernels.View
@@ -141,17 +141,29 @@ class GCNConv(nn.Module):
 
 
 class GINConv(nn.Module):
-    """out_i = MLP((1 + ε) x_i + Σ_j x_j), ε fixed; `mlp` needs `in_channels` and `width`."""
+    """out_i = MLP((1 + ε) x_i + Σ_j (x_j + E e_ij)), ε fixed; `mlp` needs `in_channels` and `width`.
 
-    def __init__(self, mlp: nn.Module, eps: float = 0.0) -> None:
+    With `edge_channels`, edges have features; their sums at each node come with the graph (`Adjacency.edge_sums`),
+    so E is applied once a node, not once an edge. With `own=False` only the sum: for graphs with self-loops.
+    """
+
+    def __init__(self, mlp: nn.Module, eps: float = 0.0, edge_channels: int = 0, own: bool = True) -> None:
         super().__init__()
-        self.mlp, self.eps = mlp, eps
-        self.in_channels, self.width = mlp.in_channels, mlp.width
+        self.mlp, self.eps, self.own = mlp, eps, own
+        self.in_channels, self.width = int(mlp.in_channels), int(mlp.width)  # type: ignore[arg-type]
+        self.edge_map = nn.Linear(edge_channels, self.in_channels, bias=False) if edge_channels else None
 
     def forward(self, x: Tensor, edge_index: Edges, rows: Tensor | None = None) -> Tensor:
         view = kernels.view(edge_index, _num_nodes(x), rows)
-        summed = kernels.aggregate(view, x.unsqueeze(1)).squeeze(1)
-        return self.mlp(torch.add(summed, own_rows(x, view), alpha=1 + self.eps))
+        out = kernels.aggregate(view, x.unsqueeze(1)).squeeze(1)
+        if self.own:
+            out = torch.add(out, own_rows(x, view), alpha=1 + self.eps)
+        if self.edge_map is not None:
+            sums = view.adj.edge_sums
+            if sums is None:
+                raise DataError("this encoder takes edge features, but the graph has none")
+            out = out + self.edge_map(sums if view.rows is None else sums.index_select(0, view.wanted))
+        return self.mlp(out, view.adj.valid)
 
 
 def own_rows(x: Tensor, view: kernels.View) -> Tensor:

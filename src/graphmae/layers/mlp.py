@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from torch import Tensor, nn
 
-from .block import make_activation, make_norm
+from .norm import NormAct
 
 
 class MLP(nn.Module):
@@ -25,10 +25,12 @@ class MLP(nn.Module):
         super().__init__()
         self.in_channels, self.width = in_channels, out_channels
         widths = [in_channels, *[hidden_channels] * (num_layers - 1), out_channels]
-        steps: list[nn.Module] = []
-        for a, b in pairwise(widths[:-1]):
-            steps += [nn.Linear(a, b), make_norm(norm, b), make_activation(activation)]
-        self.steps = nn.Sequential(*steps, nn.Linear(widths[-2], widths[-1], bias=bias))
+        self.maps = nn.ModuleList(nn.Linear(a, b) for a, b in pairwise(widths[:-1]))
+        self.between = nn.ModuleList(NormAct(norm, width, activation) for width in widths[1:-1])
+        self.last = nn.Linear(widths[-2], widths[-1], bias=bias)
 
-    def forward(self, x: Tensor) -> Tensor:
-        return self.steps(x)
+    def forward(self, x: Tensor, valid: Tensor | None = None) -> Tensor:
+        """`x` [N, in_channels] → [N, out_channels]; rows behind `valid` only pad."""
+        for linear, finish in zip(self.maps, self.between, strict=True):
+            x = finish(linear(x), valid)
+        return self.last(x)

@@ -36,6 +36,16 @@ for nodes, edges, heads, channels in [(7, 20, 2, 5), (5, 0, 1, 3), (6, 30, 3, 33
             for a, b in zip(got, want, strict=True):
                 b = torch.zeros_like(a) if b is None else b
                 assert torch.allclose(a.double(), b.double(), atol=1e-4, rtol=1e-4), (a, b)
+for rows, real, channels in [(70, 61, 5), (40, 40, 130), (3, 2, 1)]:
+    inputs = [torch.randn(rows, channels) + 3, torch.randn(channels), torch.randn(channels), torch.tensor([0.25])]
+    inputs, grad = [t.requires_grad_() for t in inputs], torch.randn(rows, channels)
+    valid = torch.tensor(real, dtype=torch.int32)
+    results = []
+    for module, d in ((cuda, lambda t: t), (reference, lambda t: t.double())):
+        out = module.batch_norm(*(d(t) for t in inputs), 1e-5, valid)
+        results.append((*out, *torch.autograd.grad(out[0], inputs, d(grad))))
+    for a, b in zip(*results, strict=True):
+        assert torch.allclose(a.double(), b.double(), atol=1e-3, rtol=1e-3), (a, b)
 print("agree")
 """
 

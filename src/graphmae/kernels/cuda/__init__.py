@@ -3,5 +3,6 @@
 from ..reference import dropout, lookup, pool
 from .aggregate import aggregate
 from .attend import attend
+from .norm import batch_norm, prelu
 
-__all__ = ["aggregate", "attend", "dropout", "lookup", "pool"]
+__all__ = ["aggregate", "attend", "batch_norm", "dropout", "lookup", "pool", "prelu"]

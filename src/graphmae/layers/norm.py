@@ -1,0 +1,83 @@
+"""A norm and the activation behind it: one module, because together they are one pass over the data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
+
+from .. import kernels
+from ..runtime.errors import ConfigError, unknown
+
+LARGE = 1 << 24  # entries from which layer norm and activation are computed again instead of kept for the gradient
+
+norms: dict[str, Callable[[int], nn.Module]] = {
+    "none": lambda channels: nn.Identity(),
+    "batch": nn.BatchNorm1d,
+    "layer": nn.LayerNorm,
+}
+activations: dict[str, Callable[[], nn.Module]] = {
+    "none": nn.Identity,
+    "prelu": nn.PReLU,
+    "relu": nn.ReLU,
+    "elu": nn.ELU,
+    "gelu": nn.GELU,
+    "leaky-relu": nn.LeakyReLU,
+    "tanh": nn.Tanh,
+}
+
+
+class NormAct(nn.Module):
+    """activation(norm(x)).
+
+    Attributes:
+        slope: [1] of the activation below zero where it is a constant.
+
+    >>> NormAct("batch", 8, "prelu")(torch.randn(5, 8)).shape
+    torch.Size([5, 8])
+    """
+
+    slope: Tensor | None
+
+    def __init__(self, norm: str, channels: int, activation: str) -> None:
+        super().__init__()
+        if norm not in norms:
+            raise ConfigError(unknown("norm", norm, norms))
+        if activation not in activations:
+            raise ConfigError(unknown("activation", activation, activations))
+        self.norm, self.activation = norms[norm](channels), activations[activation]()
+        # Below zero these three are a line, and fit into the norm's own pass.
+        constant = {"relu": 0.0, "none": 1.0}.get(activation)
+        self.is_linear_below = constant is not None or activation == "prelu"
+        self.register_buffer("slope", None if constant is None else torch.tensor([constant]), persistent=False)
+
+    def forward(self, x: Tensor, valid: Tensor | None = None) -> Tensor:
+        """`x` [N, channels]; rows behind `valid` (a number on the device) only pad."""
+        if isinstance(self.norm, nn.BatchNorm1d) and self.training:
+            return self._batch_norm(self.norm, x, valid)
+        if isinstance(self.norm, nn.LayerNorm) and x.is_cuda and x.requires_grad and x.numel() >= LARGE:
+            return checkpoint(self._plain, x, use_reentrant=False, preserve_rng_state=False)
+        return self._plain(x)
+
+    def _plain(self, x: Tensor) -> Tensor:
+        x = self.norm(x)
+        if isinstance(self.activation, nn.PReLU):
+            return kernels.prelu(x, self.activation.weight)
+        return self.activation(x)
+
+    def _batch_norm(self, norm: nn.BatchNorm1d, x: Tensor, valid: Tensor | None) -> Tensor:
+        if x.size(0) < 2:
+            raise ConfigError("batch norm needs at least two nodes to train on; use norm = 'layer' or larger batches")
+        if isinstance(self.activation, nn.PReLU):
+            slope: Tensor = self.activation.weight
+        else:
+            slope = x.new_ones(1) if self.slope is None else self.slope
+        out, mean, var = kernels.batch_norm(x, norm.weight, norm.bias, slope, norm.eps, valid)
+        assert norm.running_mean is not None and norm.running_var is not None and norm.momentum is not None
+        with torch.no_grad():
+            count = x.size(0) if valid is None else valid
+            norm.running_mean.lerp_(mean, norm.momentum)
+            norm.running_var.lerp_(var * (count / (count - 1)), norm.momentum)
+        return out if self.is_linear_below else self.activation(out)
