@@ -57,7 +57,11 @@ class StockGraphMAE(nn.Module):
             for w in widths
         )  # fmt: skip
         self.bridge = nn.Linear(hidden, hidden, bias=False)
-        decoder = gat(hidden, in_channels, 1, d) if attention else gin(hidden, hidden, in_channels, "none")
+        decoder = (
+            gat(hidden, in_channels, 1, d)
+            if attention
+            else gin(hidden, hidden, in_channels, str(d.get("norm", "none")))
+        )
         self.decoder = StockLayer(decoder, in_channels, float(d.get("dropout", 0.2)), "none", last=True)
         self.token = nn.Parameter(torch.zeros(in_channels))
         self.rate, self.replace, self.gamma = m["rate"], m.get("replace_rate", 0.0), recipe.loss.options["gamma"]
@@ -109,7 +113,7 @@ class StockMoleculeMAE(nn.Module):
         self.activation, self.bridge = nn.PReLU(), nn.Linear(channels, channels, bias=False)
         self.decoder, self.rate, self.atoms = StockBondConv(channels, atoms), rate, atoms
 
-    def forward(self, x: Tensor, edge_index: Tensor, bond: Tensor, batch: Tensor) -> Tensor:
+    def forward(self, x: Tensor, edge_index: Tensor, bond: Tensor) -> Tensor:
         masked = torch.rand(x.size(0), device=x.device) < self.rate
         kind = x[:, 0].masked_fill(masked, self.atoms)
         h = self.atom(kind) + self.chirality(x[:, 1].masked_fill(masked, 0))

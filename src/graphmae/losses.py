@@ -32,6 +32,7 @@ class ScaledCosineError(nn.Module):
         self.gamma = gamma
 
     takes_factored = True
+    leaves_out_zeros = True
 
     def forward(self, prediction: Tensor | Factored, target: Tensor | BagRows) -> Tensor:
         if isinstance(prediction, Factored) and isinstance(target, BagRows):
@@ -62,6 +63,8 @@ class MSE(nn.Module):
 @REGISTRY.register("cross-entropy")
 class CrossEntropy(nn.Module):
     """Cross-entropy against one-hot features: −log softmax(z_i)[argmax x_i]. Rows of zeros are left out."""
+
+    leaves_out_zeros = True
 
     def forward(self, prediction: Tensor, target: Tensor) -> Tensor:
         error = F.cross_entropy(prediction, target.argmax(-1), reduction="none")

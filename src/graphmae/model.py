@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from . import decoders, encoders, kernels, losses, masking
 from .config import Recipe
+from .kernels import Adjacency
 from .layers import BagRows, Factored, MaskedInput, bags_of
 from .masking.nodes import MaskedNodes, NodeMask
 from .runtime.errors import ConfigError
@@ -49,9 +50,10 @@ class GraphMAE(nn.Module):
                 if not isinstance(getattr(part, width, None), int):
                     raise ConfigError(f"{type(part).__name__} must have the attribute {width}, a whole number")
         code, features = int(encoder.out_channels), int(encoder.in_channels)  # type: ignore[arg-type]
-        if decoder.out_channels != features:
+        if decoder.out_channels > features:  # type: ignore[operator]
             raise ConfigError(
-                f"the decoder gives {decoder.out_channels} features, the encoder takes {features}; they must agree"
+                f"the decoder gives {decoder.out_channels} features, the encoder takes {features}; it can give the "
+                "first few, but not more"
             )
         if not 0 <= drop_edge < 1:
             raise ConfigError(f"drop_edge must lie in [0, 1), not {drop_edge}")
@@ -70,19 +72,48 @@ class GraphMAE(nn.Module):
         parts = (self.mask, self.encoder, self.decoder, self.loss)
         return all(type(part).__module__.startswith("graphmae.") for part in parts)
 
-    def forward(self, x: Tensor, edge_index: Tensor, batch: Tensor | None = None) -> Tensor:
+    @property
+    def takes_padding(self) -> bool:
+        """Whether batches of graphs may be filled up to fixed shapes: rows of zeros must not count in the loss."""
+        ours = isinstance(self.mask, masking.RandomNodeMask) and isinstance(self.encoder, encoders.StackedEncoder)
+        return ours and self.has_fixed_shapes and getattr(self.loss, "leaves_out_zeros", False)
+
+    def forward(self, x: Tensor, edge_index: Tensor | Adjacency, batch: Tensor | None = None) -> Tensor:
         """The pre-training loss of one random draw: `x` [N, in_channels], `edge_index` [2, E] → scalar.
 
         `batch` [N] numbers the graph of every node where there are several.
         """
+        if isinstance(edge_index, Adjacency) and edge_index.valid is not None and batch is not None:
+            return self._padded_loss(x, edge_index, batch)
         hidden = self.mask.draw(x.size(0), x.device, batch)  # 1
         read = self._read(hidden, edge_index)
         code = self._encode(x, edge_index, hidden, read)  # 2
-        code, nodes = self._remask(self.bridge(code), hidden, read)  # 3
+        code, nodes = self._remask(self._cross(code), hidden, read)  # 3
         prediction, target = self._decode(code, nodes, edge_index, hidden, x)  # 4
         return self.loss(prediction, target)  # 5
 
-    def _read(self, hidden: MaskedNodes, edge_index: Tensor) -> Tensor | None:
+    def _padded_loss(self, x: Tensor, graph: Adjacency, batch: Tensor) -> Tensor:
+        """The same five steps over fixed shapes: flags instead of lists of nodes, every node through every layer."""
+        assert isinstance(self.mask, masking.RandomNodeMask) and graph.sizes is not None
+        hidden = self.mask.draw_padded(batch, graph.sizes)  # 1
+        keep = masking.keep_edges(graph, self.drop_edge)
+        code = self._cross(self.encoder(hidden.apply(x, self.mask_token), graph, None, keep))  # 2
+        flag = hidden.masked.unsqueeze(1)
+        if self.decoder.wants_remask and self.remask.kind != "none":  # 3
+            code = torch.where(flag, 0.0 if self.remask.token is None else self.remask.token, code)
+        prediction = self.decoder(code, graph, rows=None)  # 4
+        return self.loss(prediction, torch.where(flag, self._target(x), 0.0))  # 5
+
+    def _cross(self, code: Tensor) -> Tensor:
+        """From the encoder's space to the decoder's."""
+        entrance = getattr(self.decoder, "entrance", None)
+        return self.bridge(code if entrance is None else entrance(code))
+
+    def _target(self, x: Tensor) -> Tensor:
+        """The features that are reconstructed: all, or the first few where the decoder gives no more."""
+        return x if self.decoder.out_channels == x.size(1) else x[:, : self.decoder.out_channels]
+
+    def _read(self, hidden: MaskedNodes, edge_index: Tensor | Adjacency) -> Tensor | None:
         """The nodes whose code reaches the loss; None: all."""
         if not self.decoder.wants_remask:
             return hidden.masked if self.decoder.takes_nodes else None
@@ -90,16 +121,17 @@ class GraphMAE(nn.Module):
             return None
         if self.remask.kind == "learnable" or self.decoder.looks_at_all or not self.decoder.takes_nodes:
             return hidden.visible
-        if edge_index.is_cuda:  # there shapes must not depend on the draw
+        adj = kernels.adjacency(edge_index, len(hidden.visible) + len(hidden.masked))
+        if adj.col.is_cuda:  # there shapes must not depend on the draw
             return hidden.visible
-        num_nodes = len(hidden.visible) + len(hidden.masked)
-        heard = kernels.View(kernels.adjacency(edge_index, num_nodes), hidden.masked).senders
+        heard = kernels.View(adj, hidden.masked).senders
         return hidden.visible[heard[hidden.visible]]
 
-    def _encode(self, x: Tensor, edge_index: Tensor, hidden: MaskedNodes, read: Tensor | None) -> Tensor:
+    def _encode(self, x: Tensor, edge_index: Tensor | Adjacency, hidden: MaskedNodes, read: Tensor | None) -> Tensor:
         """Codes of the nodes that are `read`, computed from nothing but what they depend on."""
         if not isinstance(self.encoder, encoders.StackedEncoder):
-            code = self.encoder(hidden.apply(x, self.mask_token), masking.drop_edges(edge_index, self.drop_edge))
+            edges = masking.drop_edges(_plain(edge_index), self.drop_edge)
+            code = self.encoder(hidden.apply(x, self.mask_token), edges)
             return code if read is None else code.index_select(0, read)
         masked_input = self.encoder.takes_masked and not x.is_cuda
         seen: Tensor | MaskedInput = (hidden.rows_of if masked_input else hidden.apply)(x, self.mask_token)
@@ -112,27 +144,34 @@ class GraphMAE(nn.Module):
         """The decoder's input, and the nodes its rows belong to; None: all."""
         if not self.decoder.wants_remask or self.remask.kind == "none" or read is None:
             return code, read
-        return self.remask(code, hidden, read, compact=self.decoder.takes_nodes)
+        compact = self.decoder.takes_nodes and not self.decoder.looks_at_all
+        return self.remask(code, hidden, read, compact)
 
     def _decode(
-        self, code: Tensor, nodes: Tensor | None, edge_index: Tensor, hidden: MaskedNodes, x: Tensor
+        self, code: Tensor, nodes: Tensor | None, edge_index: Tensor | Adjacency, hidden: MaskedNodes, x: Tensor
     ) -> tuple[Tensor | Factored, Tensor | BagRows]:
         """What the decoder says of the masked nodes, and what they were; bags of words are not written out."""
         if nodes is None:
-            return self.decoder(code, edge_index, rows=hidden.masked), x[hidden.masked]
+            ours = type(self.decoder).__module__.startswith("graphmae.")
+            edges = edge_index if ours else _plain(edge_index)
+            return self.decoder(code, edges, rows=hidden.masked), self._target(x)[hidden.masked]
         adj = kernels.adjacency(edge_index, x.size(0))
         bags = bags_of(x) if getattr(self.loss, "takes_factored", False) else None
         if bags is not None and isinstance(self.decoder, decoders.GAT):
             factored = self.decoder.factored(code, adj, hidden.masked, nodes)
             if factored is not None:
                 return factored, BagRows(bags, hidden.masked)
-        return self.decoder(code, adj, rows=hidden.masked, nodes=nodes), x[hidden.masked]
+        return self.decoder(code, adj, rows=hidden.masked, nodes=nodes), self._target(x)[hidden.masked]
 
     def save_pretrained(self, folder: str) -> None:
         """Write config.json, model.safetensors and a model card; `graphmae.load(folder)` gives the model back."""
         from .pretrained import save
 
         save(self, folder)
+
+
+def _plain(edges: Tensor | Adjacency) -> Tensor:
+    return edges if isinstance(edges, Tensor) else edges.edge_index
 
 
 def build(recipe: Recipe, in_channels: int) -> GraphMAE:

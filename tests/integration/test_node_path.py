@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 from torch import Tensor, nn
+from torch_geometric.data import Data
 from torch_geometric.nn import SAGEConv
 
 import graphmae as gm
@@ -150,10 +151,11 @@ def test_the_large_sets_run_their_recipes_from_small_files(write, recipe: str, t
 
 def test_two_graphs_a_batch_as_ppi_is_trained(tmp_path: Path) -> None:
     write_ppi(tmp_path)
-    from graphmae.training import batches_of
+    from graphmae.training import GraphStore, batches_of
 
-    graphs = gm.data.load("ppi", tmp_path).pretrain_graphs()
-    sizes = [batch.num_nodes for batch in batches_of(graphs, 2)()]
+    bare = [Data(x=g.x, edge_index=g.edge_index) for g in gm.data.load("ppi", tmp_path).pretrain_graphs()]
+    store = GraphStore(gm.data.GraphSet.from_list("ppi", bare))
+    sizes = [len(batch.x) for batch in batches_of(store, 2, take=True)()]
     assert sorted(sizes) == [10, 20]
 
 

@@ -32,7 +32,7 @@ class Train:
     weight_decay: float = 0.0
     schedule: Literal["cosine", "constant"] = "cosine"
     clip_norm: float | None = None
-    precision: Literal["float32", "tf32"] = "float32"  # of matrix products on CUDA; the CPU is always exact
+    precision: Literal["float32", "tf32"] = "tf32"  # of matrix products on CUDA; the CPU is always exact
     batch_size: int = 1  # graphs a step, where the data is several graphs
 
     def problems(self) -> list[str]:

@@ -4,24 +4,29 @@ from . import files, ogb, planetoid, ppi, reddit, synthetic  # each registers it
 from .base import REGISTRY, NodeDataset
 from .checks import check_graph
 from .files import from_data, read_graph
+from .graphset import GraphSet
 from .treatment import load, prepare
+from .tu import load_tu, read_tu
 
 register, names, describe = REGISTRY.register, REGISTRY.names, REGISTRY.describe
 
 __all__ = [
     "REGISTRY",
+    "GraphSet",
     "NodeDataset",
     "check_graph",
     "describe",
     "files",
     "from_data",
     "load",
+    "load_tu",
     "names",
     "ogb",
     "planetoid",
     "ppi",
     "prepare",
     "read_graph",
+    "read_tu",
     "reddit",
     "register",
     "synthetic",

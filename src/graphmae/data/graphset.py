@@ -20,11 +20,13 @@ class GraphSet:
     """Graphs one after another; graph g has nodes `node_ptr[g]:node_ptr[g+1]` and edges `edge_ptr[g]:edge_ptr[g+1]`.
 
     Attributes:
-        x: [N, d] float32 features, or [N] category codes that stand for one-hot features of width `num_codes`.
-        num_codes: how many categories there are; None: `x` holds the features themselves.
+        x: [N, d] float32 features, or [N] category codes that stand for one-hot features of width `num_codes`, or
+            several columns of them [N, k] whose one-hot features stand side by side.
+        num_codes: how many categories each column has; None: `x` holds the features themselves.
         edge_index: [2, E] int64, every node counted from 0 within its own graph.
         node_ptr, edge_ptr: [G + 1] int64.
         y: [G] int64 class numbers, or None.
+        edge_sums: [N, k] the features of the edges into each node, added up; None: edges have none.
         treatment: how features and self-loops were treated, as the loader takes it; stored with every model.
 
     >>> pair = Data(x=torch.eye(2), edge_index=torch.tensor([[0, 1], [1, 0]]), y=torch.tensor([1]))
@@ -34,12 +36,13 @@ class GraphSet:
 
     name: str
     x: Tensor
-    num_codes: int | None
+    num_codes: int | tuple[int, ...] | None
     edge_index: Tensor
     node_ptr: Tensor
     edge_ptr: Tensor
     y: Tensor | None = None
     treatment: Mapping[str, Any] = field(default_factory=dict)
+    edge_sums: Tensor | None = None
 
     @classmethod
     def from_list(cls, name: str, graphs: Sequence[Data]) -> GraphSet:
@@ -72,7 +75,7 @@ class GraphSet:
 
     @property
     def in_channels(self) -> int:
-        return int(self.x.size(1)) if self.num_codes is None else self.num_codes
+        return int(self.x.size(1)) if self.num_codes is None else sum(_columns(self.num_codes))
 
     @property
     def num_classes(self) -> int:
@@ -82,10 +85,7 @@ class GraphSet:
 
     def features(self, rows: Tensor | slice) -> Tensor:
         """[rows, in_channels] float32; one-hot features are made here, for these rows alone."""
-        x = self.x[rows]
-        if self.num_codes is None:
-            return x
-        return torch.zeros(len(x), self.num_codes, device=x.device).scatter_(1, x.long().unsqueeze(1), 1.0)
+        return self.x[rows] if self.num_codes is None else one_hot(self.x[rows], self.num_codes)
 
     def graph(self, i: int) -> Data:
         """Graph i with dense features; negative numbers count from the end."""
@@ -150,8 +150,12 @@ class GraphSet:
         found = []
         if self.num_codes is None and (self.x.dim() != 2 or not self.x.is_floating_point()):
             found.append("x must be a matrix [nodes, features] of floating-point numbers, or num_codes must be given")
-        if self.num_codes is not None and (self.x.dim() != 1 or not _is_whole(self.x)):
-            found.append("with num_codes, x must hold one whole number a node")
+        if self.num_codes is not None and (self.x.dim() != _dims(self.num_codes) or not _is_whole(self.x)):
+            found.append("with num_codes, x must hold one whole number a node and column")
+        if isinstance(self.num_codes, tuple) and self.x.dim() == 2 and self.x.size(1) != len(self.num_codes):
+            found.append(f"x has {self.x.size(1)} columns, num_codes {len(self.num_codes)}")
+        if self.edge_sums is not None and self.edge_sums.shape[:1] != self.x.shape[:1]:
+            found.append(f"edge_sums has {len(self.edge_sums)} rows for {len(self.x)} nodes")
         if self.edge_index.dim() != 2 or self.edge_index.size(0) != 2 or not _is_whole(self.edge_index):
             found.append("edge_index must be an integer matrix [2, edges]")
         for key in ("node_ptr", "edge_ptr", "y"):
@@ -184,8 +188,9 @@ class GraphSet:
             rows = (~torch.isfinite(self.x)).any(1).nonzero().flatten()
             wrong = "NaN or infinite features"
         else:
-            rows = ((self.x < 0) | (self.x >= self.num_codes)).nonzero().flatten()
-            wrong = f"a code outside 0 to {self.num_codes - 1}"
+            codes, limits = self.x.view(len(self.x), -1), torch.tensor(_columns(self.num_codes), device=self.x.device)
+            rows = ((codes < 0) | (codes >= limits)).any(1).nonzero().flatten()
+            wrong = f"a code outside 0 to {' / '.join(str(n - 1) for n in _columns(self.num_codes))}"
         if not len(rows):
             return []
         graph = int(torch.searchsorted(self.node_ptr, rows[0], right=True)) - 1
@@ -212,6 +217,25 @@ class GraphSet:
         if int(self.y.max()) >= max(len(self), 2):
             return [f"y names class {int(self.y.max())} in a set of {len(self)} graphs; number the classes from 0 up"]
         return []
+
+
+def one_hot(codes: Tensor, num_codes: int | tuple[int, ...]) -> Tensor:
+    """[n] or [n, k] codes → [n, Σ num_codes] float32; a code of −1 gives zeros.
+
+    >>> one_hot(torch.tensor([[0, 1], [1, -1]]), (2, 2)).tolist()
+    [[1.0, 0.0, 0.0, 1.0], [0.0, 1.0, 0.0, 0.0]]
+    """
+    columns = zip(codes.view(len(codes), -1).unbind(1), _columns(num_codes), strict=True)
+    parts = [column.unsqueeze(1) == torch.arange(width, device=codes.device) for column, width in columns]
+    return (parts[0] if len(parts) == 1 else torch.cat(parts, dim=1)).to(torch.float32)
+
+
+def _columns(num_codes: int | tuple[int, ...]) -> tuple[int, ...]:
+    return (num_codes,) if isinstance(num_codes, int) else num_codes
+
+
+def _dims(num_codes: int | tuple[int, ...]) -> int:
+    return 1 if isinstance(num_codes, int) else 2
 
 
 def _unfit(graph: Data, first: Data) -> str:

@@ -15,6 +15,7 @@ class Decoder(nn.Module):
         wants_remask: whether the codes of masked nodes are erased first. False for decoders that see one node at a
             time: with its code erased they would have nothing to decode from.
         takes_nodes: whether `forward` takes the codes of some `nodes` only; for those here, not needed in your own.
+        entrance: applied to the codes before the bridge; None: nothing.
         looks_at_all: whether a batch norm looks at every node, so that none can be left out.
     """
 
@@ -23,6 +24,7 @@ class Decoder(nn.Module):
     wants_remask: bool = True
     takes_nodes: bool = False
     looks_at_all: bool = False
+    entrance: nn.Module | None = None
 
     def forward(self, h: Tensor, edge_index: Tensor, rows: Tensor) -> Tensor:
         """`h` [N, in_channels], `edge_index` [2, E], `rows` [M] → [M, out_channels]."""

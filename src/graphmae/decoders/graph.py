@@ -44,11 +44,14 @@ class _ConvDecoder(Decoder):
             self.register_buffer("bias", torch.full((self.out_channels,), FIXED_BIAS))
 
     def forward(
-        self, h: Tensor, edge_index: Tensor | kernels.Adjacency, rows: Tensor, nodes: Tensor | None = None
+        self, h: Tensor, edge_index: Tensor | kernels.Adjacency, rows: Tensor | None, nodes: Tensor | None = None
     ) -> Tensor:
-        """`h` [N, in_channels], or with `nodes` only their codes, the others being zeros; `rows` [M] → [M, out]."""
+        """`h` [N, in_channels], or with `nodes` only their codes, the others being zeros; `rows` [M] → [M, out].
+
+        `rows` None: all.
+        """
         adj = kernels.adjacency(edge_index, h.size(0))
-        if self.looks_at_all:
+        if self.looks_at_all and rows is not None:
             out = self.block(h, kernels.View(adj, None, nodes)).index_select(0, rows)
         else:
             out = self.block(h, kernels.View(adj, rows, nodes))
@@ -108,3 +111,21 @@ class GIN(_ConvDecoder):
     ) -> None:
         mlp = Perceptron(in_channels, in_channels, out_channels, norm=norm, activation=activation, bias=False)
         super().__init__(Block(GINConv(mlp), dropout), bias)
+
+
+@REGISTRY.register("molecule-gin")
+class MoleculeGIN(_ConvDecoder):
+    """One graph isomorphism layer over bonds and self-loops; with fewer `out_channels` than features, the first few."""
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        edge_channels: int = 9,
+        dropout: float = 0.0,
+        activation: str = "relu",
+        bias: Bias = "trained",
+    ) -> None:
+        mlp = Perceptron(in_channels, 2 * in_channels, out_channels, activation=activation, bias=False)
+        super().__init__(Block(GINConv(mlp, edge_channels=edge_channels, own=False), dropout), bias)
+        self.entrance = nn.PReLU()

@@ -22,10 +22,12 @@ class _PointwiseDecoder(Decoder):
         self.map: nn.Module = nn.Identity()
 
     def forward(
-        self, h: Tensor, edge_index: Tensor | kernels.Adjacency, rows: Tensor, nodes: Tensor | None = None
+        self, h: Tensor, edge_index: Tensor | kernels.Adjacency, rows: Tensor | None, nodes: Tensor | None = None
     ) -> Tensor:
         """`h` [N, in_channels], or with `nodes` (which are then `rows`) only their codes."""
-        return self.map(kernels.dropout(h[rows] if nodes is None else h, self.dropout, self.training))
+        return self.map(
+            kernels.dropout(h if rows is None or nodes is not None else h[rows], self.dropout, self.training)
+        )
 
 
 @REGISTRY.register("mlp")

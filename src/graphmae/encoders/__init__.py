@@ -4,6 +4,7 @@ from .base import REGISTRY, Encoder, StackedEncoder
 from .gat import GAT
 from .gcn import GCN
 from .gin import GIN
+from .molecule import MoleculeGIN
 
 register, build, names, describe = REGISTRY.register, REGISTRY.build, REGISTRY.names, REGISTRY.describe
 
@@ -13,6 +14,7 @@ __all__ = [
     "GIN",
     "REGISTRY",
     "Encoder",
+    "MoleculeGIN",
     "StackedEncoder",
     "build",
     "describe",

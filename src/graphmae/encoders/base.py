@@ -62,7 +62,7 @@ class StackedEncoder(Encoder):
     def forward(
         self,
         x: Tensor | MaskedInput,
-        edge_index: Tensor,
+        edge_index: Tensor | kernels.Adjacency,
         rows: Tensor | None = None,
         keep: Tensor | None = None,
     ) -> Tensor:

@@ -20,16 +20,22 @@ class Adjacency:
         crow: [R + 1] where each row's edges begin.
         col, row: [E] sender and receiver of each edge, sorted by receiver.
         edge_sums: [R, k] the features of each row's edges, added up; None: edges have none.
+        sizes: [G] the nodes of each graph, where there are several side by side.
         valid: how many rows are real, on the device, where others behind them only fill up a fixed shape.
     """
 
     edge_sums: Tensor | None = None
+    sizes: Tensor | None = None
     valid: Tensor | None = None
 
-    def __init__(self, crow: Tensor, row: Tensor, col: Tensor, num_cols: int) -> None:
+    def __init__(
+        self, crow: Tensor, row: Tensor, col: Tensor, num_cols: int, transpose: tuple[Tensor, Tensor] | None = None
+    ) -> None:
         width = torch.int32 if max(col.numel(), num_cols, crow.numel()) < 2**31 else torch.int64
         self.crow, self.row, self.col = crow.to(width), row.to(width), col.to(width)
         self.num_rows, self.num_cols = crow.numel() - 1, num_cols
+        if transpose is not None:
+            self.transpose = transpose
 
     @classmethod
     def from_edges(cls, edge_index: Tensor, num_nodes: int) -> Adjacency:

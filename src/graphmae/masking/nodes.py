@@ -45,6 +45,27 @@ class MaskedNodes:
         return MaskedInput(x, bags_of(x), rows, token, nodes)
 
 
+@dataclass(frozen=True)
+class PaddedMask:
+    """The same draw over fixed shapes, so that it can be recorded: [N] flags instead of lists.
+
+    Attributes:
+        masked, token, replaced: which nodes are; a node that is masked and neither of the others is kept unchanged.
+        donors: [N] the node whose features a replaced one gets.
+    """
+
+    masked: Tensor
+    token: Tensor
+    replaced: Tensor | None
+    donors: Tensor | None
+
+    def apply(self, x: Tensor, token: Tensor) -> Tensor:
+        """Features the encoder sees."""
+        if self.replaced is not None and self.donors is not None:
+            x = torch.where(self.replaced.unsqueeze(1), x.index_select(0, self.donors), x)
+        return torch.where(self.token.unsqueeze(1), token.to(x.dtype), x)
+
+
 class NodeMask:
     """The contract of a masking rule: `draw` says which nodes are masked this step."""
 
@@ -89,7 +110,7 @@ class RandomNodeMask(NodeMask):
             masked, visible = shuffled[:count], shuffled[count:]
         else:  # the rate holds in every graph, not just over all of them
             sizes = torch.bincount(batch)
-            counts = torch.tensor([self._count(size) for size in sizes.tolist()], device=device)
+            counts = self._counts(sizes)
             order = (batch + key).argsort()
             rank = torch.arange(num_nodes, device=device) - (sizes.cumsum(0) - sizes)[batch]
             chosen = order[rank < counts[batch]]
@@ -103,5 +124,28 @@ class RandomNodeMask(NodeMask):
         donors = visible[torch.randint(max(len(visible), 1), (num_replaced,), device=device)]
         return MaskedNodes(masked, visible, token, replaced, donors, kept)
 
+    def draw_padded(self, batch: Tensor, sizes: Tensor) -> PaddedMask:
+        """A draw for graphs side by side of `sizes` [G], nodes of no graph (`batch` = G) behind them."""
+        place = torch.arange(batch.numel(), device=batch.device)
+        graph = batch.clamp(max=len(sizes) - 1)
+        real = batch < len(sizes)
+        rank = place - (sizes.cumsum(0) - sizes)[graph]
+        order = (batch + torch.rand(len(batch), device=batch.device, dtype=torch.float64)).argsort()
+        masked = torch.zeros_like(real).scatter(0, order, real & (rank < self._counts(sizes)[graph]))
+        if not self.replace_rate and not self.keep_rate:
+            return PaddedMask(masked, masked, None, None)
+        total, visible = masked.sum(), (real & ~masked).sum()
+        first = (torch.rand(len(batch), device=batch.device) + 2 * (~masked)).argsort()
+        num_replaced = torch.where(visible > 0, (self.replace_rate * total).round(), 0)
+        num_treated = num_replaced + (self.keep_rate * total).round()
+        replaced = torch.zeros_like(real).scatter(0, first, place < num_replaced)
+        token = masked & ~torch.zeros_like(real).scatter(0, first, place < num_treated)
+        seen = (masked | ~real).to(torch.int8).argsort(stable=True)
+        pick = (torch.rand(len(batch), device=batch.device) * visible).long().minimum((visible - 1).clamp(min=0))
+        return PaddedMask(masked, token, replaced, seen[pick])
+
     def _count(self, num_nodes: int) -> int:
         return max(1, min(round(self.rate * num_nodes), num_nodes - 1))
+
+    def _counts(self, sizes: Tensor) -> Tensor:
+        return torch.minimum((self.rate * sizes.double()).round().long(), sizes - 1).clamp(min=1)

@@ -5,8 +5,11 @@ from .optim import make_optimizer, schedule_factor
 from .pretrain import batches_of, pretrain_model
 from .progress import Progress, quiet
 from .state import Outcome, TrainingState
+from .store import GraphBatch, GraphStore
 
 __all__ = [
+    "GraphBatch",
+    "GraphStore",
     "Outcome",
     "Progress",
     "TrainingState",

@@ -17,12 +17,14 @@ import torch
 from torch import Tensor, nn
 
 from ..runtime.errors import GraphMAEError, Interrupted
-from .capture import CapturedStep
+from .capture import CapturedBatches, CapturedStep
 from .optim import make_optimizer, schedule_factor, set_rate
 from .progress import Display, quiet
 from .state import Outcome, TrainingState
+from .store import GraphStore
 
 Batch = TypeVar("Batch")
+SECONDS_BETWEEN_LOOKS = 0.1
 
 
 def fit(
@@ -42,6 +44,7 @@ def fit(
     resume: bool = False,
     seconds_between_saves: float = 60.0,
     capture: bool = False,
+    store: GraphStore | None = None,
     after_epoch: Callable[[int], dict[str, Any] | None] | None = None,
 ) -> Outcome:
     """Minimise `step(batch)` over the parameters of `module`; returns the last loss and the time it took.
@@ -52,6 +55,7 @@ def fit(
         metrics: a JSONL file, one line an epoch.
         state: saved every `seconds_between_saves`, on Ctrl-C and at the end; with `resume` training goes on from it.
         capture: record the step on CUDA and replay it; for a single batch of fixed shapes.
+        store: batches are numbers of graphs in it, and steps are recorded on CUDA for a few shapes.
         after_epoch: called with the number of finished epochs; what it returns joins the metrics line.
     """
     optimizer = make_optimizer(module, lr, weight_decay)
@@ -65,7 +69,11 @@ def fit(
         optimizer.step()
         return loss.detach()
 
-    advance = CapturedStep(update) if capture else update
+    advance: Callable[[Any], Tensor] = update
+    if store is not None:
+        advance = CapturedBatches(update, store)  # type: ignore[arg-type]
+    elif capture:
+        advance = CapturedStep(update)
     done, before = 0, Outcome(float("nan"), 0.0)
     if resume and state is not None and state.exists():
         done, before = state.load(module, optimizer)
@@ -75,6 +83,20 @@ def fit(
     def seconds() -> float:
         return before.seconds + time.monotonic() - began
 
+    waiting: list[tuple[int, Tensor, dict[str, Any]]] = []
+    flushed = began
+
+    def flush() -> float:
+        """Look at the losses that wait on the device: a look costs a pause, so on CUDA it is taken now and then."""
+        losses = torch.stack([entry[1] for entry in waiting]).tolist()
+        for (epoch, _, line), value in zip(waiting, losses, strict=True):
+            if not math.isfinite(value):
+                raise GraphMAEError(f"{label}: the loss became {value} in epoch {epoch}; try a smaller train.lr")
+            display.update(epoch, value, line["lr"])
+            write({"epoch": epoch, "loss": value, **line})
+        waiting.clear()
+        return losses[-1]
+
     display.start(label, epochs, done)
     with _metrics_file(metrics, done) as write, _stop_between_epochs(state is not None) as stopping:
         try:
@@ -82,22 +104,14 @@ def fit(
                 rate = lr * schedule_factor(schedule, epoch, epochs)
                 set_rate(optimizer, rate)
                 module.train()
-                loss = float(torch.stack([advance(batch) for batch in batches()]).mean())
-                if not math.isfinite(loss):
-                    raise GraphMAEError(f"{label}: the loss became {loss} in epoch {epoch + 1}; try a smaller train.lr")
+                found = torch.stack([advance(batch) for batch in batches()]).mean()
                 extra = after_epoch(epoch + 1) if after_epoch else None
-                display.update(epoch + 1, loss, rate)
-                write(
-                    {
-                        "epoch": epoch + 1,
-                        "loss": loss,
-                        "lr": rate,
-                        "seconds": seconds(),
-                        **(extra or {}),
-                    }
-                )
-                due = time.monotonic() - saved >= seconds_between_saves
-                if state is not None and (due or stopping() or epoch + 1 == epochs):
+                waiting.append((epoch + 1, found, {"lr": rate, "seconds": seconds(), **(extra or {})}))
+                now, last = time.monotonic(), epoch + 1 == epochs
+                save = state is not None and (now - saved >= seconds_between_saves or stopping() or last)
+                if save or last or not found.is_cuda or now - flushed >= SECONDS_BETWEEN_LOOKS:
+                    loss, flushed = flush(), now
+                if save and state is not None:
                     state.save(epoch + 1, Outcome(loss, seconds()), module, optimizer)
                     saved = time.monotonic()
                 if stopping():

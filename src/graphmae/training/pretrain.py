@@ -7,45 +7,50 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch_geometric.data import Batch, Data
+from torch_geometric.data import Data
 
 from ..config import Train
+from ..data import GraphSet
 from .loop import fit
 from .state import Outcome
+from .store import GraphBatch, GraphStore
 
 
 def pretrain_model(
-    model: nn.Module, graphs: Sequence[Data], train: Train, device: torch.device, **loop: Any
+    model: nn.Module, graphs: Sequence[Data] | GraphSet, train: Train, device: torch.device, **loop: Any
 ) -> Outcome:
     """Train `model` in place on unlabelled graphs; `loop` goes to `fit`."""
     model.to(device)
-    # Labels stay behind: nothing in here could use them.
-    bare = [Data(x=graph.x, edge_index=graph.edge_index).to(device) for graph in graphs]
-
-    def step(batch: Data) -> Tensor:
-        return model(batch.x, batch.edge_index, batch.get("batch"))
-
-    return fit(
-        model,
-        step,
-        batches_of(bare, train.batch_size),
-        epochs=train.epochs,
-        lr=train.lr,
-        weight_decay=train.weight_decay,
-        schedule=train.schedule,
-        clip_norm=train.clip_norm,
-        capture=device.type == "cuda" and len(bare) == 1 and getattr(model, "has_fixed_shapes", False),
+    settings = {
+        "epochs": train.epochs,
+        "lr": train.lr,
+        "weight_decay": train.weight_decay,
+        "schedule": train.schedule,
+        "clip_norm": train.clip_norm,
         **loop,
-    )
+    }
+    on_cuda = device.type == "cuda"
+    if not isinstance(graphs, GraphSet) and len(graphs) == 1:
+        whole = Data(x=graphs[0].x, edge_index=graphs[0].edge_index).to(device)  # labels stay behind
+        capture = on_cuda and getattr(model, "has_fixed_shapes", False)
+        return fit(model, lambda graph: model(graph.x, graph.edge_index), lambda: [whole], capture=capture, **settings)
+    if not isinstance(graphs, GraphSet):
+        graphs = GraphSet.from_list("graphs", [Data(x=graph.x, edge_index=graph.edge_index) for graph in graphs])
+    store = GraphStore(graphs, device)
+
+    def step(batch: GraphBatch) -> Tensor:
+        return model(batch.x, batch.graph, batch.batch)
+
+    if on_cuda and getattr(model, "takes_padding", False):
+        return fit(model, step, batches_of(store, train.batch_size, take=False), store=store, **settings)
+    return fit(model, step, batches_of(store, train.batch_size, take=True), **settings)
 
 
-def batches_of(graphs: Sequence[Data], batch_size: int) -> Callable[[], Iterator[Data]]:
-    """Every graph once an epoch, in a new order, `batch_size` at a time as one disjoint union."""
-    if len(graphs) == 1:
-        return lambda: iter(graphs)
+def batches_of(store: GraphStore, batch_size: int, take: bool) -> Callable[[], Iterator[Any]]:
+    """Every graph once an epoch, in a new order, `batch_size` at a time: their numbers, or the batch itself."""
 
-    def epoch() -> Iterator[Data]:
-        for chosen in torch.randperm(len(graphs)).split(batch_size):
-            yield Batch.from_data_list([graphs[i] for i in chosen.tolist()])
+    def epoch() -> Iterator[Any]:
+        for chosen in torch.randperm(len(store)).split(batch_size):
+            yield store.take(chosen) if take else chosen
 
     return epoch

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import torch
 from numba import njit, prange
 from torch import Tensor
@@ -16,47 +17,48 @@ CHUNKS = 16  # partial sums over rows: a fixed number, so that sums do not depen
 
 
 @njit(parallel=True, cache=True, fastmath=FAST)
-def _moments(x, shift, sums):
-    """sums[chunk, 0] = Σ (x − shift), sums[chunk, 1] = Σ (x − shift)², column by column."""
+def _forward(x, weight, bias, slope, eps, sums, mean, var, rstd, out):
     rows, channels = x.shape
-    for chunk in prange(CHUNKS):
+    for chunk in prange(CHUNKS):  # Σ (x − x₀) and Σ (x − x₀)², column by column
         first, second = sums[chunk, 0], sums[chunk, 1]
         for i in range(chunk * rows // CHUNKS, (chunk + 1) * rows // CHUNKS):
             for c in range(channels):
-                d = x[i, c] - shift[c]
+                d = x[i, c] - x[0, c]
                 first[c] += d
                 second[c] += d * d
-
-
-@njit(parallel=True, cache=True, fastmath=FAST)
-def _apply(x, scale, offset, slope, out):
-    for i in prange(x.shape[0]):
-        for c in range(x.shape[1]):
-            v = x[i, c] * scale[c] + offset[c]
+    for chunk in range(1, CHUNKS):
+        sums[0] += sums[chunk]
+    for c in range(channels):
+        first, second = sums[0, 0, c] / rows, sums[0, 1, c] / rows
+        mean[c] = x[0, c] + first
+        var[c] = max(second - first * first, 0)
+        rstd[c] = 1 / np.sqrt(var[c] + eps)
+    for i in prange(rows):
+        for c in range(channels):
+            v = (x[i, c] - mean[c]) * rstd[c] * weight[c] + bias[c]
             out[i, c] = v if v > 0 else slope * v
 
 
 @njit(parallel=True, cache=True, fastmath=FAST)
-def _gradient_sums(x, mean, rstd, weight, bias, slope, grad, sums):
-    """sums[chunk] = Σ g, Σ g · x̂ and the slope's gradient, with g the gradient before the activation."""
+def _backward(x, weight, bias, slope, mean, rstd, grad, sums, out):
+    """sums[0] becomes Σ g · x̂, Σ g and the slope's gradient, with g the gradient before the activation."""
     rows, channels = x.shape
     for chunk in prange(CHUNKS):
-        plain, along, lost = sums[chunk, 0], sums[chunk, 1], sums[chunk, 2]
+        along, plain, lost = sums[chunk, 0], sums[chunk, 1], sums[chunk, 2]
         for i in range(chunk * rows // CHUNKS, (chunk + 1) * rows // CHUNKS):
             for c in range(channels):
                 normal = (x[i, c] - mean[c]) * rstd[c]
                 v = normal * weight[c] + bias[c]
-                g = grad[i, c]
-                lost[c] += 0 if v > 0 else g * v
-                g = g if v > 0 else slope * g
+                below = grad[i, c] * v
+                g = grad[i, c] if v > 0 else slope * grad[i, c]
+                lost[c] += below if v <= 0 else x.dtype.type(0)
                 plain[c] += g
                 along[c] += g * normal
-
-
-@njit(parallel=True, cache=True, fastmath=FAST)
-def _gradient(x, mean, rstd, weight, bias, slope, grad, plain, along, out):
-    for i in prange(x.shape[0]):
-        for c in range(x.shape[1]):
+    for chunk in range(1, CHUNKS):
+        sums[0] += sums[chunk]
+    along, plain = sums[0, 0] / rows, sums[0, 1] / rows
+    for i in prange(rows):
+        for c in range(channels):
             normal = (x[i, c] - mean[c]) * rstd[c]
             g = grad[i, c] if normal * weight[c] + bias[c] > 0 else slope * grad[i, c]
             out[i, c] = weight[c] * rstd[c] * (g - plain[c] - normal * along[c])
@@ -77,29 +79,22 @@ def _prelu_gradient(x, slope, grad, out, sums):
 class _BatchNorm(Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor, slope: Tensor, eps: float) -> tuple[Tensor, ...]:
-        shift, sums = x[0].contiguous(), x.new_zeros(CHUNKS, 2, x.size(1))
-        _moments(array(x), array(shift), array(sums))
-        first, second = sums.sum(0) / x.size(0)
-        mean, var = shift + first, (second - first.square()).clamp(min=0)
-        rstd = (var + eps).rsqrt()
-        scale = weight * rstd
-        out = torch.empty_like(x)
-        _apply(array(x), array(scale), array(bias - mean * scale), scalar(x, float(slope)), array(out))
-        ctx.save_for_backward(x, mean, rstd, weight, bias, slope)
+        out, sums = torch.empty_like(x), x.new_zeros(CHUNKS, 2, x.size(1))
+        mean, var, rstd = (torch.empty_like(weight) for _ in range(3))
+        values = array(x), array(weight), array(bias), scalar(x, float(slope))
+        _forward(*values, scalar(x, eps), *(array(t) for t in (sums, mean, var, rstd, out)))
+        ctx.save_for_backward(x, weight, bias, slope, mean, rstd)
         ctx.mark_non_differentiable(mean, var)
         return out, mean, var
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor, *_: Any) -> tuple[Tensor | None, ...]:
-        x, mean, rstd, weight, bias, slope = ctx.saved_tensors
-        values = [array(t) for t in (x, mean, rstd, weight, bias)]
-        sums = x.new_zeros(CHUNKS, 3, x.size(1))
-        _gradient_sums(*values, scalar(x, float(slope)), array(grad), array(sums))
-        plain, along, lost = sums.sum(0)
-        out = torch.empty_like(x)
-        means = array(plain / x.size(0)), array(along / x.size(0))
-        _gradient(*values, scalar(x, float(slope)), array(grad), *means, array(out))
+        x, weight, bias, slope, mean, rstd = ctx.saved_tensors
+        out, sums = torch.empty_like(x), x.new_zeros(CHUNKS, 3, x.size(1))
+        values = array(x), array(weight), array(bias), scalar(x, float(slope))
+        _backward(*values, *(array(t) for t in (mean, rstd, grad, sums, out)))
+        along, plain, lost = sums[0]
         return out, along, plain, lost.sum().reshape(slope.shape), None
 
 
