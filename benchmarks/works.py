@@ -99,8 +99,8 @@ class MoleculeWork(Work):
 
     def build(self, width: int) -> nn.Module:
         return gm.GraphMAE(
-            gm.encoders.MoleculeGIN(width),
-            gm.decoders.MoleculeGIN(300, ATOMS),
+            gm.encoders.MoleculeGIN(width, edge_channels=9),
+            gm.decoders.MoleculeGIN(300, ATOMS, edge_channels=9),
             mask=gm.masking.RandomNodeMask(rate=0.25),
             loss=gm.losses.ScaledCosineError(gamma=1),
         )

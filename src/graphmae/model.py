@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from . import decoders, encoders, kernels, losses, masking
 from .config import Recipe
 from .kernels import Adjacency
-from .layers import BagRows, Factored, MaskedInput, bags_of
+from .layers import BagRows, Factored, MaskedInput, aligned, bags_of
 from .masking.nodes import MaskedNodes, NodeMask
 from .runtime.errors import ConfigError
 from .runtime.seed import preserved_randomness
@@ -133,8 +133,11 @@ class GraphMAE(nn.Module):
             edges = masking.drop_edges(_plain(edge_index), self.drop_edge)
             code = self.encoder(hidden.apply(x, self.mask_token), edges)
             return code if read is None else code.index_select(0, read)
-        masked_input = self.encoder.takes_masked and not x.is_cuda
-        seen: Tensor | MaskedInput = (hidden.rows_of if masked_input else hidden.apply)(x, self.mask_token)
+        if self.encoder.takes_masked and not x.is_cuda:
+            seen: Tensor | MaskedInput = hidden.rows_of(x, self.mask_token)
+        else:
+            wide = aligned(x) if self.encoder.takes_masked else x
+            seen = hidden.apply(wide, nn.functional.pad(self.mask_token, (0, wide.size(1) - x.size(1))))
         keep = masking.keep_edges(kernels.adjacency(edge_index, x.size(0)), self.drop_edge)
         if read is None or self.encoder.restricts:
             return self.encoder(seen, edge_index, read, keep)
@@ -156,11 +159,14 @@ class GraphMAE(nn.Module):
             edges = edge_index if ours else _plain(edge_index)
             return self.decoder(code, edges, rows=hidden.masked), self._target(x)[hidden.masked]
         adj = kernels.adjacency(edge_index, x.size(0))
-        bags = bags_of(x) if getattr(self.loss, "takes_factored", False) else None
-        if bags is not None and isinstance(self.decoder, decoders.GAT):
-            factored = self.decoder.factored(code, adj, hidden.masked, nodes)
-            if factored is not None:
+        if getattr(self.loss, "takes_factored", False) and isinstance(self.decoder, decoders.GAT):
+            bags, wide = bags_of(x), aligned(x)
+            short = bags is not None or wide is not x
+            factored = self.decoder.factored(code, adj, hidden.masked, nodes) if short else None
+            if factored is not None and bags is not None:
                 return factored, BagRows(bags, hidden.masked)
+            if factored is not None:
+                return factored.dense(wide.size(1)), wide.index_select(0, hidden.masked)
         return self.decoder(code, adj, rows=hidden.masked, nodes=nodes), self._target(x)[hidden.masked]
 
     def save_pretrained(self, folder: str) -> None:

@@ -40,7 +40,9 @@ def check_decoder(make: Callable[[int, int], nn.Module]) -> None:
     """`make(in_channels, out_channels)` gives a decoder that reconstructs the asked-for rows."""
     decoder = make(4, FEATURES)
     rows = torch.tensor([5, 0, 3])
-    out = decoder(torch.rand(NODES, 4), EDGES, rows=rows)
+    codes = torch.randn(NODES, 4)
+    entrance = getattr(decoder, "entrance", None)
+    out = decoder(codes if entrance is None else entrance(codes), EDGES, rows=rows)
     assert out.shape == (3, FEATURES), f"forward gave {tuple(out.shape)} for 3 rows of {FEATURES} features"
     assert isinstance(decoder.wants_remask, bool), "wants_remask must be True or False"
     _check_gradients(decoder, out)

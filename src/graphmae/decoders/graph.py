@@ -121,7 +121,7 @@ class MoleculeGIN(_ConvDecoder):
         self,
         in_channels: int,
         out_channels: int,
-        edge_channels: int = 9,
+        edge_channels: int = 0,
         dropout: float = 0.0,
         activation: str = "relu",
         bias: Bias = "trained",

@@ -16,7 +16,7 @@ class MoleculeGIN(StackedEncoder):
     """GIN with atom and bond embeddings (Hu et al. 2020): messages x_j + e_ij over bonds and self-loops.
 
     Atoms come one-hot, so their embedding is a linear map; bonds come as the sums of their one-hot features at each
-    atom (`Adjacency.edge_sums`), so theirs is one too.
+    atom (`Adjacency.edge_sums`, of width `edge_channels`), so theirs is one too.
 
     >>> MoleculeGIN(in_channels=123).out_channels
     300
@@ -27,9 +27,10 @@ class MoleculeGIN(StackedEncoder):
         in_channels: int,
         hidden_channels: int = 300,
         num_layers: int = 5,
-        edge_channels: int = 9,
+        edge_channels: int = 0,
         norm: str = "batch",
         activation: str = "relu",
+        residual: bool = False,
         dropout: float = 0.0,
         output: str = "last",
     ) -> None:
@@ -38,7 +39,7 @@ class MoleculeGIN(StackedEncoder):
         for i, width in enumerate(widths):
             mlp = MLP(width, 2 * hidden_channels, hidden_channels, activation=activation)
             last = "none" if i + 1 == num_layers else activation
-            blocks.append(Block(GINConv(mlp, edge_channels=edge_channels, own=False), dropout, norm, last))
+            blocks.append(Block(GINConv(mlp, edge_channels=edge_channels, own=False), dropout, norm, last, residual))
         super().__init__(in_channels, hidden_channels, blocks, output)
         self.embed = nn.Linear(in_channels, hidden_channels, bias=False)
 

@@ -30,6 +30,7 @@ __all__ = [
     "attend",
     "batch_norm",
     "dropout",
+    "layer_norm",
     "lookup",
     "pool",
     "prelu",
@@ -78,6 +79,11 @@ def batch_norm(
     `valid`, a number on the device: rows behind that many only pad; they count for nothing and become zeros.
     """
     return _implementation(x).batch_norm(x, weight, bias, slope, eps, valid)
+
+
+def layer_norm(x: Tensor, weight: Tensor, bias: Tensor, slope: Tensor, eps: float) -> Tensor:
+    """prelu(layer norm of `x` [N, channels])."""
+    return _implementation(x).layer_norm(x, weight, bias, slope, eps)
 
 
 def prelu(x: Tensor, slope: Tensor) -> Tensor:

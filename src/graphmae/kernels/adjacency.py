@@ -58,6 +58,13 @@ class Adjacency:
         return _offsets(col, self.num_cols).to(self.col.dtype), order.to(self.col.dtype)
 
     @cached_property
+    def longest_first(self) -> tuple[Tensor, Tensor]:
+        """Rows and columns by falling number of edges: whoever starts with these does not wait for them at the end."""
+        ends = (self.crow, self.transpose[0])
+        rows, cols = (pointer.diff().argsort(descending=True).to(self.col.dtype) for pointer in ends)
+        return rows, cols
+
+    @cached_property
     def every_col(self) -> Tensor:
         """0, 1, …: every node as a sender."""
         return torch.arange(self.num_cols, device=self.col.device, dtype=self.col.dtype)

@@ -60,6 +60,10 @@ def batch_norm(
     return out if real is None else torch.where(real, out, 0.0), mean.detach(), var.detach()
 
 
+def layer_norm(x: Tensor, weight: Tensor, bias: Tensor, slope: Tensor, eps: float) -> Tensor:
+    return prelu(F.layer_norm(x, x.shape[-1:], weight, bias, eps), slope)
+
+
 def prelu(x: Tensor, slope: Tensor) -> Tensor:
     return torch.prelu(x, slope)
 

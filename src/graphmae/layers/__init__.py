@@ -2,7 +2,7 @@
 
 from .block import Block
 from .conv import GATConv, GCNConv, GINConv
-from .inputs import BagRows, Bags, Factored, MaskedInput, bags_of
+from .inputs import BagRows, Bags, Factored, MaskedInput, aligned, bags_of
 from .mlp import MLP
 from .norm import NormAct, activations, norms
 
@@ -18,6 +18,7 @@ __all__ = [
     "MaskedInput",
     "NormAct",
     "activations",
+    "aligned",
     "bags_of",
     "norms",
 ]

@@ -71,7 +71,8 @@ class GATConv(nn.Module):
 
     def forward(self, x: Tensor | MaskedInput, edge_index: Edges, rows: Tensor | None = None) -> Tensor:
         view = kernels.view(edge_index, _num_nodes(x), rows)
-        if isinstance(x, MaskedInput) or self.projects_first(x.size(0), view.num_rows, x.is_cuda):
+        wide = not isinstance(x, MaskedInput) and x.size(1) > self.in_channels
+        if isinstance(x, MaskedInput) or wide or self.projects_first(x.size(0), view.num_rows, x.is_cuda):
             h = project(x, self.weight.flatten(0, 1)).view(-1, self.heads, self.out_channels)
             out = self._attend(view, h, self.attention)
         else:  # attend with (Wᵀa)·x, aggregate x, then project
@@ -178,6 +179,8 @@ def project(x: Tensor | MaskedInput, weight: Tensor) -> Tensor:
     """`x` · `weight`ᵀ, by the entries alone where `x` is a bag of words."""
     if isinstance(x, MaskedInput):
         return x.project(weight)
+    if x.size(1) > weight.size(1):  # aligned: the columns behind are zeros
+        weight = F.pad(weight, (0, x.size(1) - weight.size(1)))
     bags = bags_of(x)
     return F.linear(x, weight) if bags is None else bags.times(weight.t())
 

@@ -61,8 +61,13 @@ class Factored:
     weight: Tensor
     bias: Tensor | None
 
-    def dense(self) -> Tensor:
-        return F.linear(self.a, self.weight, self.bias)
+    def dense(self, width: int | None = None) -> Tensor:
+        """Written out; up to `width`, zeros are added."""
+        more = 0 if width is None else width - self.weight.size(0)
+        if not more:
+            return F.linear(self.a, self.weight, self.bias)
+        bias = None if self.bias is None else F.pad(self.bias, (0, more))
+        return F.linear(self.a, F.pad(self.weight, (0, 0, 0, more)), bias)
 
     def squared_length(self) -> Tensor:
         """[M] ‖W a + b‖² = aᵀ(WᵀW)a + 2 (Wᵀb)·a + b·b."""
@@ -167,6 +172,17 @@ class _TokenRows(Function):
 
 
 _KEPT: MutableMapping[Tensor, tuple[int, Bags | None]] = WeakIdKeyDictionary()
+_ALIGNED: MutableMapping[Tensor, tuple[int, Tensor]] = WeakIdKeyDictionary()
+
+
+def aligned(x: Tensor) -> Tensor:
+    """`x` [N, d] on CUDA with columns of zeros up to a multiple of 8, where tensor cores need it; kept as `bags_of`."""
+    if x.size(1) % 4 == 0 or not x.is_cuda or x.is_inference():
+        return x
+    kept = _ALIGNED.get(x)
+    if kept is None or kept[0] != x._version:
+        kept = _ALIGNED[x] = (x._version, F.pad(x, (0, -x.size(1) % 8)))
+    return kept[1]
 
 
 def bags_of(x: Tensor) -> Bags | None:

@@ -6,12 +6,9 @@ from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
-from torch.utils.checkpoint import checkpoint
 
 from .. import kernels
 from ..runtime.errors import ConfigError, unknown
-
-LARGE = 1 << 24  # entries from which layer norm and activation are computed again instead of kept for the gradient
 
 norms: dict[str, Callable[[int], nn.Module]] = {
     "none": lambda channels: nn.Identity(),
@@ -55,26 +52,24 @@ class NormAct(nn.Module):
 
     def forward(self, x: Tensor, valid: Tensor | None = None) -> Tensor:
         """`x` [N, channels]; rows behind `valid` (a number on the device) only pad."""
-        if isinstance(self.norm, nn.BatchNorm1d) and self.training:
-            return self._batch_norm(self.norm, x, valid)
-        if isinstance(self.norm, nn.LayerNorm) and x.is_cuda and x.requires_grad and x.numel() >= LARGE:
-            return checkpoint(self._plain, x, use_reentrant=False, preserve_rng_state=False)
-        return self._plain(x)
+        norm = self.norm
+        if isinstance(norm, nn.BatchNorm1d) and self.training:
+            return self._batch_norm(norm, x, valid)
+        if isinstance(norm, nn.LayerNorm) and self.is_linear_below:
+            return kernels.layer_norm(x, norm.weight, norm.bias, self._slope(x), norm.eps)
+        x = norm(x)
+        return kernels.prelu(x, self.activation.weight) if isinstance(self.activation, nn.PReLU) else self.activation(x)
 
-    def _plain(self, x: Tensor) -> Tensor:
-        x = self.norm(x)
+    def _slope(self, x: Tensor) -> Tensor:
+        """[1] what the activation multiplies with below zero; 1 where it is applied afterwards."""
         if isinstance(self.activation, nn.PReLU):
-            return kernels.prelu(x, self.activation.weight)
-        return self.activation(x)
+            return self.activation.weight
+        return x.new_ones(1) if self.slope is None else self.slope
 
     def _batch_norm(self, norm: nn.BatchNorm1d, x: Tensor, valid: Tensor | None) -> Tensor:
         if x.size(0) < 2:
             raise ConfigError("batch norm needs at least two nodes to train on; use norm = 'layer' or larger batches")
-        if isinstance(self.activation, nn.PReLU):
-            slope: Tensor = self.activation.weight
-        else:
-            slope = x.new_ones(1) if self.slope is None else self.slope
-        out, mean, var = kernels.batch_norm(x, norm.weight, norm.bias, slope, norm.eps, valid)
+        out, mean, var = kernels.batch_norm(x, norm.weight, norm.bias, self._slope(x), norm.eps, valid)
         assert norm.running_mean is not None and norm.running_var is not None and norm.momentum is not None
         with torch.no_grad():
             count = x.size(0) if valid is None else valid

@@ -103,15 +103,15 @@ class RandomNodeMask(NodeMask):
         self.rate, self.replace_rate, self.keep_rate = rate, replace_rate, keep_rate
 
     def draw(self, num_nodes: int, device: torch.device | str = "cpu", batch: Tensor | None = None) -> MaskedNodes:
-        key = torch.rand(num_nodes, device=device, dtype=torch.float64)
         if batch is None:
-            shuffled = key.argsort()
+            narrow = torch.float32 if num_nodes < 2**16 else torch.float64  # few enough for ties to be rare
+            shuffled = torch.rand(num_nodes, device=device, dtype=narrow).argsort()
             count = self._count(num_nodes)
             masked, visible = shuffled[:count], shuffled[count:]
         else:  # the rate holds in every graph, not just over all of them
             sizes = torch.bincount(batch)
             counts = self._counts(sizes)
-            order = (batch + key).argsort()
+            order = (batch + torch.rand(num_nodes, device=device, dtype=torch.float64)).argsort()
             rank = torch.arange(num_nodes, device=device) - (sizes.cumsum(0) - sizes)[batch]
             chosen = order[rank < counts[batch]]
             masked = chosen[torch.rand(len(chosen), device=device).argsort()]

@@ -57,7 +57,7 @@ class CapturedBatches:
     from the store, so that a step is one copy of their numbers and one launch.
     """
 
-    GROWTH = 1.2
+    GROWTH = 1.1
 
     def __init__(self, step: Callable[[GraphBatch], Tensor], store: GraphStore) -> None:
         self.step, self.store = step, store

@@ -7,7 +7,7 @@ from .aggregate import aggregate
 from .attend import attend
 from .dropout import dropout
 from .lookup import lookup
-from .norm import batch_norm, prelu
+from .norm import batch_norm, layer_norm, prelu
 from .pool import pool
 
-__all__ = ["aggregate", "attend", "batch_norm", "dropout", "lookup", "pool", "prelu"]
+__all__ = ["aggregate", "attend", "batch_norm", "dropout", "layer_norm", "lookup", "pool", "prelu"]

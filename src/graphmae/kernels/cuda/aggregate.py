@@ -12,18 +12,19 @@ from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
 from ..adjacency import View
-from .tools import channel_block, keep_of, warps
+from .tools import channel_block, keep_of, node_order, row_order, warps
 
-TILE = 8  # edges looked at together
+TILE = 16  # edges looked at together
+BLOCK = 128  # channels a program holds
 
 
 @triton.jit
 def _gather(
-    crow, edge, end, rows, place, keep, x, weight, out, heads, channels,
-    indirect: tl.constexpr, kept: tl.constexpr, weighted: tl.constexpr, tile: tl.constexpr, block: tl.constexpr,
+    crow, edge, end, rows, order, place, keep, x, weight, out, heads, channels, indirect: tl.constexpr,
+    kept: tl.constexpr, weighted: tl.constexpr, ordered: tl.constexpr, tile: tl.constexpr, block: tl.constexpr,
 ):  # fmt: skip
     """out[r, h] = Σ_{k in row rows[r]} weight[edge[k], h] · x[place[end[edge[k]]], h]: a program a row, head, block."""
-    r = tl.program_id(0).to(tl.int64)
+    r = tl.load(order + tl.program_id(0)).to(tl.int64) if ordered else tl.program_id(0).to(tl.int64)
     h = tl.program_id(1)
     c = tl.program_id(2) * block + tl.arange(0, block)
     inside = c < channels
@@ -71,7 +72,7 @@ class _Aggregate(Function):
         ctx.view = view
         ctx.save_for_backward(x, weight)
         adj = view.adj
-        return _launch(adj.crow, None, adj.col, view.wanted, view.place, view, x, weight)
+        return _launch(adj.crow, None, adj.col, view.wanted, row_order(view), view.place, view, x, weight)
 
     @staticmethod
     @once_differentiable
@@ -81,7 +82,7 @@ class _Aggregate(Function):
         gx = gweight = None
         if ctx.needs_input_grad[1]:
             crow, edges = adj.transpose
-            gx = _launch(crow, edges, adj.row, view.given, view.position, view, grad, weight)
+            gx = _launch(crow, edges, adj.row, view.given, node_order(view), view.position, view, grad, weight)
         if ctx.needs_input_grad[2]:
             gweight = torch.empty_like(weight)
             if gweight.numel():
@@ -94,16 +95,24 @@ class _Aggregate(Function):
 
 
 def _launch(
-    crow: Tensor, edge: Tensor | None, end: Tensor, rows: Tensor, place: Tensor, view: View, x: Tensor, w: Tensor | None
+    crow: Tensor,
+    edge: Tensor | None,
+    end: Tensor,
+    rows: Tensor,
+    order: tuple[Tensor, bool],
+    place: Tensor,
+    view: View,
+    x: Tensor,
+    weight: Tensor | None,
 ) -> Tensor:
     heads, channels = x.size(1), x.size(2)
     out = x.new_empty(rows.numel(), heads, channels)
     if out.numel():
-        block, (keep, kept) = channel_block(channels, 512), keep_of(view)
+        block, (keep, kept) = channel_block(channels, BLOCK), keep_of(view)
         _gather[(rows.numel(), heads, triton.cdiv(channels, block))](
-            crow, end if edge is None else edge, end, rows, place, keep, x, x if w is None else w, out, heads, channels,
-            indirect=edge is not None, kept=kept, weighted=w is not None, tile=TILE, block=block,
-            num_warps=warps(block),
+            crow, end if edge is None else edge, end, rows, order[0], place, keep, x, x if weight is None else weight,
+            out, heads, channels, indirect=edge is not None, kept=kept, weighted=weight is not None,
+            ordered=order[1], tile=TILE, block=block, num_warps=warps(block),
         )  # fmt: skip
     return out
 

@@ -12,9 +12,10 @@ from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
 from ..adjacency import View
-from .tools import channel_block, keep_of, warps
+from .tools import channel_block, keep_of, node_order, row_order, warps
 
-TILE = 8  # edges looked at together
+TILE, WIDE = 16, 64  # edges whose features, whose scores are looked at together
+BLOCK = 128  # channels a program holds
 
 
 @triton.jit
@@ -60,26 +61,27 @@ def _dropped(w, seed, k, heads, h, p, scale, drop: tl.constexpr):
 
 @triton.jit
 def _attend(
-    crow, col, rows, place, keep, x, score, seed, alpha, out, heads, channels, x_heads, slope, p, scale,
-    kept: tl.constexpr, drop: tl.constexpr, tile: tl.constexpr, block: tl.constexpr,
+    crow, col, rows, order, place, keep, x, score, seed, alpha, out, heads, channels, x_heads, slope, p, scale,
+    kept: tl.constexpr, drop: tl.constexpr, ordered: tl.constexpr,
+    tile: tl.constexpr, wide: tl.constexpr, block: tl.constexpr,
 ):  # fmt: skip
     """alpha[e, h] = softmax of a row; out[r, h] = Σ_e dropout(alpha) · x[sender, h]: a program a row, head, block."""
-    r = tl.program_id(0).to(tl.int64)
+    r = tl.load(order + tl.program_id(0)).to(tl.int64) if ordered else tl.program_id(0).to(tl.int64)
     h = tl.program_id(1)
     c = tl.program_id(2) * block + tl.arange(0, block)
     inside = c < channels
     i = tl.load(rows + r)
     begin, finish = tl.load(crow + i).to(tl.int64), tl.load(crow + i + 1).to(tl.int64)
     own = _own(place, score, i, heads, h)
-    highest = tl.full((tile,), float("-inf"), dtype=tl.float32)
-    for start in range(begin, finish, tile):
-        k = start + tl.arange(0, tile)
+    highest = tl.full((wide,), float("-inf"), dtype=tl.float32)
+    for start in range(begin, finish, wide):
+        k = start + tl.arange(0, wide)
         v, valid, _, _ = _logits(k, k < finish, col, place, keep, score, own, slope, heads, h, kept)
         highest = tl.maximum(highest, tl.where(valid, v, float("-inf")))
     top = tl.max(highest, axis=0)
-    sums = tl.zeros((tile,), dtype=tl.float32)
-    for start in range(begin, finish, tile):
-        k = start + tl.arange(0, tile)
+    sums = tl.zeros((wide,), dtype=tl.float32)
+    for start in range(begin, finish, wide):
+        k = start + tl.arange(0, wide)
         v, valid, _, _ = _logits(k, k < finish, col, place, keep, score, own, slope, heads, h, kept)
         sums += tl.where(valid, tl.exp(v - top), 0.0)
     total = tl.sum(sums, axis=0)
@@ -99,11 +101,12 @@ def _attend(
 
 @triton.jit
 def _rows_backward(
-    crow, col, rows, place, keep, x, score, seed, alpha, grad, logit, own_grad, heads, channels, x_heads,
-    slope, p, scale, kept: tl.constexpr, drop: tl.constexpr, tile: tl.constexpr, block: tl.constexpr,
+    crow, col, rows, order, place, keep, x, score, seed, alpha, grad, logit, own_grad, heads, channels, x_heads,
+    slope, p, scale, kept: tl.constexpr, drop: tl.constexpr, ordered: tl.constexpr,
+    tile: tl.constexpr, wide: tl.constexpr, block: tl.constexpr,
 ):  # fmt: skip
     """Gradients of the logits of every edge of a row, and of the receiver's score: a program a row and head."""
-    r = tl.program_id(0).to(tl.int64)
+    r = tl.load(order + tl.program_id(0)).to(tl.int64) if ordered else tl.program_id(0).to(tl.int64)
     h = tl.program_id(1)
     i = tl.load(rows + r)
     begin, finish = tl.load(crow + i).to(tl.int64), tl.load(crow + i + 1).to(tl.int64)
@@ -124,9 +127,9 @@ def _rows_backward(
         tl.store(logit + k * heads + h, dot, mask=k < finish)
         sums += w * dot
     total = tl.sum(sums, axis=0)
-    mine = tl.zeros((tile,), dtype=tl.float32)
-    for start in range(begin, finish, tile):
-        k = start + tl.arange(0, tile)
+    mine = tl.zeros((wide,), dtype=tl.float32)
+    for start in range(begin, finish, wide):
+        k = start + tl.arange(0, wide)
         _, valid, _, positive = _logits(k, k < finish, col, place, keep, score, own, slope, heads, h, kept)
         w = tl.load(alpha + k * heads + h, mask=valid, other=0.0)
         g = w * (tl.load(logit + k * heads + h, mask=k < finish, other=0.0) - total)
@@ -138,15 +141,15 @@ def _rows_backward(
 
 @triton.jit
 def _cols_backward(
-    ccrow, cedge, row, nodes, position, vectors, seed, alpha, grad, logit, own_grad, gx, gscore, heads, channels,
-    p, scale, shared: tl.constexpr, num_heads: tl.constexpr, drop: tl.constexpr, tile: tl.constexpr,
-    block: tl.constexpr,
+    ccrow, cedge, row, nodes, order, position, vectors, seed, alpha, grad, logit, own_grad, gx, gscore, heads,
+    channels, p, scale, shared: tl.constexpr, num_heads: tl.constexpr, drop: tl.constexpr, ordered: tl.constexpr,
+    tile: tl.constexpr, block: tl.constexpr,
 ):  # fmt: skip
     """gx[n, h] = Σ_e dropout(alpha)[e, h] · grad[row of e, h] + the part through both scores: a program a node, block.
 
     Where all heads share x, one program adds up all of them.
     """
-    n = tl.program_id(0).to(tl.int64)
+    n = tl.load(order + tl.program_id(0)).to(tl.int64) if ordered else tl.program_id(0).to(tl.int64)
     c = tl.program_id(2) * block + tl.arange(0, block)
     inside = c < channels
     j = tl.load(nodes + n)
@@ -187,14 +190,15 @@ class _Attend(Function):
         alpha = x.new_zeros(adj.col.numel(), heads, dtype=torch.float32)
         out = x.new_empty(view.num_rows, heads, channels)
         seed = torch.randint(2**31 - 1, (1,), device=x.device) if p else alpha
-        block, (keep, kept) = channel_block(channels, 512), keep_of(view)
+        block, (keep, kept), (order, ordered) = channel_block(channels, BLOCK), keep_of(view), row_order(view)
         sizes = heads, channels, x.size(1)
         if x.size(0):
             _scores[(x.size(0), heads)](x, vectors, score, *sizes, block=channel_block(channels, 256), num_warps=1)
         if out.numel():
             _attend[(view.num_rows, heads, triton.cdiv(channels, block))](
-                adj.crow, adj.col, view.wanted, view.place, keep, x, score, seed, alpha, out, *sizes,
-                slope, p, 1 / (1 - p), kept=kept, drop=p > 0, tile=TILE, block=block, num_warps=warps(block),
+                adj.crow, adj.col, view.wanted, order, view.place, keep, x, score, seed, alpha, out, *sizes,
+                slope, p, 1 / (1 - p), kept=kept, drop=p > 0, ordered=ordered,
+                tile=TILE, wide=WIDE, block=block, num_warps=warps(block),
             )  # fmt: skip
         ctx.view, ctx.slope, ctx.p = view, slope, p
         ctx.save_for_backward(x, vectors, score, alpha, seed)
@@ -207,26 +211,32 @@ class _Attend(Function):
         grad, heads, channels, shared = grad.contiguous(), vectors.size(1), x.size(2), x.size(1) == 1
         logit, own = torch.zeros_like(alpha), grad.new_empty(grad.shape[:2], dtype=torch.float32)
         gx, gscore = torch.empty_like(x), torch.empty_like(score)
-        keep, kept = keep_of(view)
+        block, (keep, kept), (order, ordered) = channel_block(channels, BLOCK), keep_of(view), row_order(view)
         if grad.numel():
-            block = channel_block(channels, 256)
             _rows_backward[(view.num_rows, heads)](
-                adj.crow, adj.col, view.wanted, view.place, keep, x, score, seed, alpha, grad, logit, own,
-                heads, channels, x.size(1), ctx.slope, p, 1 / (1 - p),
-                kept=kept, drop=p > 0, tile=TILE, block=block, num_warps=warps(block),
+                adj.crow, adj.col, view.wanted, order, view.place, keep, x, score, seed, alpha, grad, logit, own,
+                heads, channels, x.size(1), ctx.slope, p, 1 / (1 - p), kept=kept, drop=p > 0, ordered=ordered,
+                tile=TILE, wide=WIDE, block=block, num_warps=warps(block),
             )  # fmt: skip
         if gx.numel():
-            block, (ccrow, cedge) = channel_block(channels, 512), adj.transpose
+            (order, ordered), (ccrow, cedge) = node_order(view), adj.transpose
             _cols_backward[(x.size(0), 1 if shared else heads, triton.cdiv(channels, block))](
-                ccrow, cedge, adj.row, view.given, view.position, vectors, seed, alpha, grad, logit, own, gx, gscore,
-                heads, channels, p, 1 / (1 - p),
-                shared=shared, num_heads=heads, drop=p > 0, tile=TILE, block=block, num_warps=warps(block),
+                ccrow, cedge, adj.row, view.given, order, view.position, vectors, seed, alpha, grad, logit, own,
+                gx, gscore, heads, channels, p, 1 / (1 - p), shared=shared, num_heads=heads, drop=p > 0,
+                ordered=ordered, tile=TILE, block=block, num_warps=warps(block),
             )  # fmt: skip
-        gvectors = None
-        if ctx.needs_input_grad[2]:
-            rows = x.expand(-1, heads, -1).transpose(0, 1).to(gscore.dtype)
-            gvectors = torch.bmm(gscore.permute(2, 1, 0), rows).transpose(0, 1)
+        gvectors = _weighted_sums(gscore, x) if ctx.needs_input_grad[2] else None
         return None, gx, gvectors, None, None
+
+
+def _weighted_sums(weight: Tensor, x: Tensor) -> Tensor:
+    """[2, heads, channels]: Σ_n weight[n, s, h] · x[n, h].
+
+    All heads with all heads in one product, of which the diagonal is kept: far faster than a thin batched one.
+    """
+    (count, shared, channels), heads = x.shape, weight.size(2)
+    every = (weight.view(count, -1).t() @ x.view(count, -1).to(weight.dtype)).view(2, heads, shared, channels)
+    return every.squeeze(2) if shared == 1 else every.diagonal(dim1=1, dim2=2).transpose(1, 2)
 
 
 def attend(view: View, x: Tensor, vectors: Tensor, slope: float, p: float) -> Tensor:
