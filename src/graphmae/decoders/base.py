@@ -24,7 +24,6 @@ class Decoder(nn.Module):
     wants_remask: bool = True
     takes_nodes: bool = False
     looks_at_all: bool = False
-    entrance: nn.Module | None = None
 
     def forward(self, h: Tensor, edge_index: Tensor, rows: Tensor) -> Tensor:
         """`h` [N, in_channels], `edge_index` [2, E], `rows` [M] → [M, out_channels]."""

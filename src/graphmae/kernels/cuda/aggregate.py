@@ -12,40 +12,37 @@ from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
 from ..adjacency import View
-from .tools import channel_block, keep_of, node_order, row_order, warps
-
-TILE = 16  # edges looked at together
-BLOCK = 128  # channels a program holds
+from .tools import TILE, WARPS, backward_side, channel_block, dropped, forward_side, found_at, keep_of, own_row
 
 
 @triton.jit
 def _gather(
-    crow, edge, end, rows, order, place, keep, x, weight, out, heads, channels, indirect: tl.constexpr,
-    kept: tl.constexpr, weighted: tl.constexpr, ordered: tl.constexpr, tile: tl.constexpr, block: tl.constexpr,
+    crow, edge, end, rows, order, place, keep, x, weight, seed, out, heads, channels, x_heads, p, scale,
+    all_rows: tl.constexpr, all_ends: tl.constexpr, ordered: tl.constexpr, indirect: tl.constexpr,
+    kept: tl.constexpr, weighted: tl.constexpr, drop: tl.constexpr, tile: tl.constexpr, block: tl.constexpr,
 ):  # fmt: skip
-    """out[r, h] = Σ_{k in row rows[r]} weight[edge[k], h] · x[place[end[edge[k]]], h]: a program a row, head, block."""
-    r = tl.load(order + tl.program_id(0)).to(tl.int64) if ordered else tl.program_id(0).to(tl.int64)
+    """out[r, h] = Σ_{k in row r} dropout(weight)[edge[k], h] · x[end of edge[k], h]: a program a row, head, block."""
+    r, i = own_row(rows, order, all_rows, ordered)
     h = tl.program_id(1)
     c = tl.program_id(2) * block + tl.arange(0, block)
     inside = c < channels
-    i = tl.load(rows + r)
-    begin, finish = tl.load(crow + i), tl.load(crow + i + 1)
-    total = tl.zeros((block,), dtype=tl.float32)
+    begin, finish = tl.load(crow + i).to(tl.int64), tl.load(crow + i + 1).to(tl.int64)
+    total = tl.zeros((tile, block), dtype=tl.float32)
     for start in range(begin, finish, tile):
         k = start + tl.arange(0, tile)
         valid = k < finish
-        e = tl.load(edge + k, mask=valid, other=0).to(tl.int64) if indirect else k.to(tl.int64)
-        j = tl.load(place + tl.load(end + e, mask=valid, other=0), mask=valid, other=-1).to(tl.int64)
+        e = tl.load(edge + k, mask=valid, other=0).to(tl.int64) if indirect else k
+        j = found_at(place, tl.load(end + e, mask=valid, other=0).to(tl.int64), valid, all_ends)
         if kept:
             valid = valid & (tl.load(keep + e, mask=valid, other=0) != 0)
         valid = valid & (j >= 0)
-        value = tl.load(
-            x + (j * heads + h)[:, None] * channels + c[None, :], mask=valid[:, None] & inside[None, :], other=0.0
-        ).to(tl.float32)
+        source = x + (j * x_heads + (h if x_heads > 1 else 0))[:, None] * channels + c[None, :]
+        value = tl.load(source, mask=valid[:, None] & inside[None, :], other=0.0).to(tl.float32)
         if weighted:
-            value *= tl.load(weight + e * heads + h, mask=valid, other=0.0)[:, None]
-        total += tl.sum(value, axis=0)
-    tl.store(out + (r * heads + h) * channels + c, total, mask=inside)
+            w = tl.load(weight + e * heads + h, mask=valid, other=0.0)
+            value *= dropped(w, seed, e, heads, h, p, scale, drop)[:, None]
+        total += value
+    tl.store(out + (r * heads + h) * channels + c, tl.sum(total, axis=0), mask=inside)
 
 
 @triton.jit
@@ -71,8 +68,7 @@ class _Aggregate(Function):
     def forward(ctx: Any, view: View, x: Tensor, weight: Tensor | None) -> Tensor:
         ctx.view = view
         ctx.save_for_backward(x, weight)
-        adj = view.adj
-        return _launch(adj.crow, None, adj.col, view.wanted, row_order(view), view.place, view, x, weight)
+        return gather(view, x, weight, x.size(1))
 
     @staticmethod
     @once_differentiable
@@ -81,38 +77,46 @@ class _Aggregate(Function):
         grad, heads, channels = grad.contiguous(), grad.size(1), grad.size(2)
         gx = gweight = None
         if ctx.needs_input_grad[1]:
-            crow, edges = adj.transpose
-            gx = _launch(crow, edges, adj.row, view.given, node_order(view), view.position, view, grad, weight)
+            out, (crow, edges) = torch.empty_like(x), adj.transpose
+            gx = launch(backward_side(view), keep_of(view), crow, edges, adj.row, grad, weight, out)
         if ctx.needs_input_grad[2]:
             gweight = torch.empty_like(weight)
             if gweight.numel():
-                keep, kept = keep_of(view)
                 _edge_dots[(adj.col.numel(), heads)](
-                    adj.row, adj.col, view.position, view.place, keep, grad, x, gweight, heads, channels,
-                    kept=kept, block=channel_block(channels, 256), num_warps=1,
+                    adj.row, adj.col, view.position, view.place, a=grad, b=x, out=gweight, heads=heads,
+                    channels=channels, **keep_of(view), block=channel_block(channels), num_warps=1,
                 )  # fmt: skip
         return None, gx, gweight
 
 
-def _launch(
+def gather(
+    view: View, x: Tensor, weight: Tensor | None, heads: int, seed: Tensor | None = None, p: float = 0.0
+) -> Tensor:
+    """[R, heads, channels]: the weighted sums of the senders' rows; `x` [n, 1 or heads, channels]."""
+    out = x.new_empty(view.num_rows, heads, x.size(2))
+    return launch(forward_side(view), keep_of(view), view.adj.crow, None, view.adj.col, x, weight, out, seed, p)
+
+
+def launch(
+    side: dict[str, Any],
+    keep: dict[str, Any],
     crow: Tensor,
     edge: Tensor | None,
     end: Tensor,
-    rows: Tensor,
-    order: tuple[Tensor, bool],
-    place: Tensor,
-    view: View,
     x: Tensor,
     weight: Tensor | None,
+    out: Tensor,
+    seed: Tensor | None = None,
+    p: float = 0.0,
 ) -> Tensor:
-    heads, channels = x.size(1), x.size(2)
-    out = x.new_empty(rows.numel(), heads, channels)
+    count, heads, channels = out.shape
     if out.numel():
-        block, (keep, kept) = channel_block(channels, BLOCK), keep_of(view)
-        _gather[(rows.numel(), heads, triton.cdiv(channels, block))](
-            crow, end if edge is None else edge, end, rows, order[0], place, keep, x, x if weight is None else weight,
-            out, heads, channels, indirect=edge is not None, kept=kept, weighted=weight is not None,
-            ordered=order[1], tile=TILE, block=block, num_warps=warps(block),
+        block = channel_block(channels)
+        _gather[(count, heads, triton.cdiv(channels, block))](
+            crow, end if edge is None else edge, end, x=x, weight=x if weight is None else weight,
+            seed=x if seed is None else seed, out=out, heads=heads, channels=channels, x_heads=x.size(1), p=p,
+            scale=1 / (1 - p), **side, **keep, indirect=edge is not None, weighted=weight is not None, drop=p > 0,
+            tile=TILE, block=block, num_warps=WARPS,
         )  # fmt: skip
     return out
 

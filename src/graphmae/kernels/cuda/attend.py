@@ -1,4 +1,4 @@
-"""Attention over the edges of a row: softmax, dropout and sum in one pass, three gradients in two."""
+"""Attention over the edges of a row: weights, then their product with the features; three gradients in two launches."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
 from ..adjacency import View
-from .tools import channel_block, keep_of, node_order, row_order, warps
+from .aggregate import gather
+from .tools import TILE, WARPS, backward_side, channel_block, dropped, forward_side, found_at, keep_of, own_row
 
-TILE, WIDE = 16, 64  # edges whose features, whose scores are looked at together
-BLOCK = 128  # channels a program holds
+WIDE = 32  # edges whose scores are looked at together
 
 
 @triton.jit
@@ -37,103 +37,95 @@ def _scores(x, vectors, out, heads, channels, x_heads, block: tl.constexpr):
 
 
 @triton.jit
-def _logits(k, valid, col, place, keep, score, own, slope, heads, h, kept: tl.constexpr):
-    """(leaky logits, whether the edge counts, feature row of the sender or −1) of a tile of edges."""
-    j = tl.load(place + tl.load(col + k, mask=valid, other=0), mask=valid, other=-1).to(tl.int64)
+def _raw_logits(k, valid, col, place, keep, score, own, heads, h, all_ends: tl.constexpr, kept: tl.constexpr):
+    """(score of sender + receiver, whether the edge counts, feature row of the sender or −1) of a tile of edges."""
+    j = found_at(place, tl.load(col + k, mask=valid, other=0).to(tl.int64), valid, all_ends)
     if kept:
         valid = valid & (tl.load(keep + k, mask=valid, other=0) != 0)
-    v = own + tl.load(score + (j * 2) * heads + h, mask=valid & (j >= 0), other=0.0)
-    return tl.where(v > 0, v, slope * v), valid, j, v > 0
+    return own + tl.load(score + (j * 2) * heads + h, mask=valid & (j >= 0), other=0.0), valid, j
 
 
 @triton.jit
-def _own(place, score, i, heads, h):
-    at = tl.load(place + i).to(tl.int64)
+def _own_score(place, score, i, heads, h, all_ends: tl.constexpr):
+    at = i
+    if not all_ends:
+        at = tl.load(place + i).to(tl.int64)
     return tl.load(score + (at * 2 + 1) * heads + h, mask=at >= 0, other=0.0)
 
 
 @triton.jit
-def _dropped(w, seed, k, heads, h, p, scale, drop: tl.constexpr):
-    if drop:
-        w = tl.where(tl.rand(tl.load(seed), (k * heads + h).to(tl.int32)) >= p, w * scale, 0.0)
-    return w
+def _leaky(v, valid, slope):
+    return tl.where(valid, tl.where(v > 0, v, slope * v), float("-inf"))
 
 
 @triton.jit
-def _attend(
-    crow, col, rows, order, place, keep, x, score, seed, alpha, out, heads, channels, x_heads, slope, p, scale,
-    kept: tl.constexpr, drop: tl.constexpr, ordered: tl.constexpr,
-    tile: tl.constexpr, wide: tl.constexpr, block: tl.constexpr,
+def _weights(
+    crow, col, rows, order, place, keep, score, alpha, heads, slope,
+    all_rows: tl.constexpr, all_ends: tl.constexpr, ordered: tl.constexpr, kept: tl.constexpr, wide: tl.constexpr,
 ):  # fmt: skip
-    """alpha[e, h] = softmax of a row; out[r, h] = Σ_e dropout(alpha) · x[sender, h]: a program a row, head, block."""
-    r = tl.load(order + tl.program_id(0)).to(tl.int64) if ordered else tl.program_id(0).to(tl.int64)
+    """alpha[e, h] = softmax over the edges of a row: a program a row and head. Most rows fit into one look."""
+    _, i = own_row(rows, order, all_rows, ordered)
     h = tl.program_id(1)
-    c = tl.program_id(2) * block + tl.arange(0, block)
-    inside = c < channels
-    i = tl.load(rows + r)
     begin, finish = tl.load(crow + i).to(tl.int64), tl.load(crow + i + 1).to(tl.int64)
-    own = _own(place, score, i, heads, h)
-    highest = tl.full((wide,), float("-inf"), dtype=tl.float32)
-    for start in range(begin, finish, wide):
-        k = start + tl.arange(0, wide)
-        v, valid, _, _ = _logits(k, k < finish, col, place, keep, score, own, slope, heads, h, kept)
-        highest = tl.maximum(highest, tl.where(valid, v, float("-inf")))
+    own = _own_score(place, score, i, heads, h, all_ends)
+    k = begin + tl.arange(0, wide)
+    v, valid, _ = _raw_logits(k, k < finish, col, place, keep, score, own, heads, h, all_ends, kept)
+    first = _leaky(v, valid, slope)
+    highest = first
+    for start in range(begin + wide, finish, wide):
+        at = start + tl.arange(0, wide)
+        v, valid, _ = _raw_logits(at, at < finish, col, place, keep, score, own, heads, h, all_ends, kept)
+        highest = tl.maximum(highest, _leaky(v, valid, slope))
     top = tl.max(highest, axis=0)
-    sums = tl.zeros((wide,), dtype=tl.float32)
-    for start in range(begin, finish, wide):
-        k = start + tl.arange(0, wide)
-        v, valid, _, _ = _logits(k, k < finish, col, place, keep, score, own, slope, heads, h, kept)
-        sums += tl.where(valid, tl.exp(v - top), 0.0)
+    top = tl.where(top == float("-inf"), 0.0, top)  # no edge counts
+    first = tl.exp(first - top)
+    sums = first
+    for start in range(begin + wide, finish, wide):
+        at = start + tl.arange(0, wide)
+        v, valid, _ = _raw_logits(at, at < finish, col, place, keep, score, own, heads, h, all_ends, kept)
+        sums += tl.exp(_leaky(v, valid, slope) - top)
     total = tl.sum(sums, axis=0)
-    acc = tl.zeros((block,), dtype=tl.float32)
-    for start in range(begin, finish, tile):
-        k = start + tl.arange(0, tile)
-        v, valid, j, _ = _logits(k, k < finish, col, place, keep, score, own, slope, heads, h, kept)
-        w = tl.where(valid, tl.exp(v - top) / total, 0.0)
-        if tl.program_id(2) == 0:
-            tl.store(alpha + k * heads + h, w, mask=k < finish)
-        w = _dropped(w, seed, k, heads, h, p, scale, drop)
-        source = x + (j * x_heads + (h if x_heads > 1 else 0))[:, None] * channels + c[None, :]
-        value = tl.load(source, mask=(valid & (j >= 0))[:, None] & inside[None, :], other=0.0).to(tl.float32)
-        acc += tl.sum(value * w[:, None], axis=0)
-    tl.store(out + (r * heads + h) * channels + c, acc, mask=inside)
+    total = tl.where(total > 0, total, 1.0)
+    tl.store(alpha + k * heads + h, first / total, mask=k < finish)
+    for start in range(begin + wide, finish, wide):
+        at = start + tl.arange(0, wide)
+        v, valid, _ = _raw_logits(at, at < finish, col, place, keep, score, own, heads, h, all_ends, kept)
+        tl.store(alpha + at * heads + h, tl.exp(_leaky(v, valid, slope) - top) / total, mask=at < finish)
 
 
 @triton.jit
 def _rows_backward(
     crow, col, rows, order, place, keep, x, score, seed, alpha, grad, logit, own_grad, heads, channels, x_heads,
-    slope, p, scale, kept: tl.constexpr, drop: tl.constexpr, ordered: tl.constexpr,
-    tile: tl.constexpr, wide: tl.constexpr, block: tl.constexpr,
+    slope, p, scale, all_rows: tl.constexpr, all_ends: tl.constexpr, ordered: tl.constexpr, kept: tl.constexpr,
+    drop: tl.constexpr, tile: tl.constexpr, block: tl.constexpr,
 ):  # fmt: skip
     """Gradients of the logits of every edge of a row, and of the receiver's score: a program a row and head."""
-    r = tl.load(order + tl.program_id(0)).to(tl.int64) if ordered else tl.program_id(0).to(tl.int64)
+    r, i = own_row(rows, order, all_rows, ordered)
     h = tl.program_id(1)
-    i = tl.load(rows + r)
     begin, finish = tl.load(crow + i).to(tl.int64), tl.load(crow + i + 1).to(tl.int64)
-    own = _own(place, score, i, heads, h)
+    own = _own_score(place, score, i, heads, h, all_ends)
     sums = tl.zeros((tile,), dtype=tl.float32)
     for start in range(begin, finish, tile):
         k = start + tl.arange(0, tile)
-        _, valid, j, _ = _logits(k, k < finish, col, place, keep, score, own, slope, heads, h, kept)
-        dot = tl.zeros((tile,), dtype=tl.float32)
+        _, valid, j = _raw_logits(k, k < finish, col, place, keep, score, own, heads, h, all_ends, kept)
+        products = tl.zeros((tile, block), dtype=tl.float32)
         for first in range(0, channels, block):
             c = first + tl.arange(0, block)
             left = tl.load(grad + (r * heads + h) * channels + c, mask=c < channels, other=0.0).to(tl.float32)
             source = x + (j * x_heads + (h if x_heads > 1 else 0))[:, None] * channels + c[None, :]
             right = tl.load(source, mask=(valid & (j >= 0))[:, None] & (c < channels)[None, :], other=0.0)
-            dot += tl.sum(left[None, :] * right.to(tl.float32), axis=1)
-        dot = _dropped(dot, seed, k, heads, h, p, scale, drop)
-        w = tl.load(alpha + k * heads + h, mask=valid, other=0.0)
+            products += left[None, :] * right.to(tl.float32)
+        dot = dropped(tl.sum(products, axis=1), seed, k, heads, h, p, scale, drop)
         tl.store(logit + k * heads + h, dot, mask=k < finish)
-        sums += w * dot
+        sums += tl.load(alpha + k * heads + h, mask=valid, other=0.0) * dot
     total = tl.sum(sums, axis=0)
-    mine = tl.zeros((wide,), dtype=tl.float32)
-    for start in range(begin, finish, wide):
-        k = start + tl.arange(0, wide)
-        _, valid, _, positive = _logits(k, k < finish, col, place, keep, score, own, slope, heads, h, kept)
+    mine = tl.zeros((tile,), dtype=tl.float32)
+    for start in range(begin, finish, tile):
+        k = start + tl.arange(0, tile)
+        v, valid, _ = _raw_logits(k, k < finish, col, place, keep, score, own, heads, h, all_ends, kept)
         w = tl.load(alpha + k * heads + h, mask=valid, other=0.0)
         g = w * (tl.load(logit + k * heads + h, mask=k < finish, other=0.0) - total)
-        g = tl.where(positive, g, slope * g)
+        g = tl.where(v > 0, g, slope * g)
         tl.store(logit + k * heads + h, g, mask=k < finish)
         mine += g
     tl.store(own_grad + r * heads + h, tl.sum(mine, axis=0))
@@ -141,45 +133,46 @@ def _rows_backward(
 
 @triton.jit
 def _cols_backward(
-    ccrow, cedge, row, nodes, order, position, vectors, seed, alpha, grad, logit, own_grad, gx, gscore, heads,
-    channels, p, scale, shared: tl.constexpr, num_heads: tl.constexpr, drop: tl.constexpr, ordered: tl.constexpr,
-    tile: tl.constexpr, block: tl.constexpr,
+    crow, edge, end, rows, order, place, vectors, seed, alpha, grad, logit, own_grad, gx, gscore, heads, channels,
+    p, scale, all_rows: tl.constexpr, all_ends: tl.constexpr, ordered: tl.constexpr, shared: tl.constexpr,
+    num_heads: tl.constexpr, drop: tl.constexpr, tile: tl.constexpr, block: tl.constexpr,
 ):  # fmt: skip
     """gx[n, h] = Σ_e dropout(alpha)[e, h] · grad[row of e, h] + the part through both scores: a program a node, block.
 
     Where all heads share x, one program adds up all of them.
     """
-    n = tl.load(order + tl.program_id(0)).to(tl.int64) if ordered else tl.program_id(0).to(tl.int64)
+    n, j = own_row(rows, order, all_rows, ordered)
     c = tl.program_id(2) * block + tl.arange(0, block)
     inside = c < channels
-    j = tl.load(nodes + n)
-    begin, finish = tl.load(ccrow + j), tl.load(ccrow + j + 1)
-    mine = tl.load(position + j).to(tl.int64)
-    acc = tl.zeros((block,), dtype=tl.float32)
+    begin, finish = tl.load(crow + j).to(tl.int64), tl.load(crow + j + 1).to(tl.int64)
+    mine = j
+    if not all_ends:
+        mine = tl.load(place + j).to(tl.int64)
+    total = tl.zeros((tile, block), dtype=tl.float32)
+    through = tl.zeros((block,), dtype=tl.float32)
     for at in range(num_heads if shared else 1):
         h = at if shared else tl.program_id(1)
         sums = tl.zeros((tile,), dtype=tl.float32)
         for start in range(begin, finish, tile):
             k = start + tl.arange(0, tile)
-            e = tl.load(cedge + k, mask=k < finish, other=0).to(tl.int64)
-            r = tl.load(position + tl.load(row + e, mask=k < finish, other=0), mask=k < finish, other=-1).to(tl.int64)
-            valid = r >= 0
+            valid = k < finish
+            e = tl.load(edge + k, mask=valid, other=0).to(tl.int64)
+            r = found_at(place, tl.load(end + e, mask=valid, other=0).to(tl.int64), valid, all_ends)
+            valid = valid & (r >= 0)
             sums += tl.load(logit + e * heads + h, mask=valid, other=0.0)
-            w = _dropped(tl.load(alpha + e * heads + h, mask=valid, other=0.0), seed, e, heads, h, p, scale, drop)
+            w = dropped(tl.load(alpha + e * heads + h, mask=valid, other=0.0), seed, e, heads, h, p, scale, drop)
             source = grad + (r * heads + h)[:, None] * channels + c[None, :]
             value = tl.load(source, mask=valid[:, None] & inside[None, :], other=0.0).to(tl.float32)
-            acc += tl.sum(value * w[:, None], axis=0)
+            total += value * w[:, None]
         a = tl.sum(sums, axis=0)
         b = tl.load(own_grad + mine * heads + h, mask=mine >= 0, other=0.0)
         if tl.program_id(2) == 0:
             tl.store(gscore + (n * 2) * heads + h, a)
             tl.store(gscore + (n * 2 + 1) * heads + h, b)
-        acc += a * tl.load(vectors + h * channels + c, mask=inside, other=0.0)
-        acc += b * tl.load(vectors + (heads + h) * channels + c, mask=inside, other=0.0)
-    if shared:
-        tl.store(gx + n * channels + c, acc, mask=inside)
-    else:
-        tl.store(gx + (n * heads + tl.program_id(1)) * channels + c, acc, mask=inside)
+        through += a * tl.load(vectors + h * channels + c, mask=inside, other=0.0)
+        through += b * tl.load(vectors + (heads + h) * channels + c, mask=inside, other=0.0)
+    row = n if shared else n * heads + tl.program_id(1)
+    tl.store(gx + row * channels + c, tl.sum(total, axis=0) + through, mask=inside)
 
 
 class _Attend(Function):
@@ -187,43 +180,41 @@ class _Attend(Function):
     def forward(ctx: Any, view: View, x: Tensor, vectors: Tensor, slope: float, p: float) -> Tensor:
         adj, heads, channels = view.adj, vectors.size(1), x.size(2)
         score = x.new_empty(x.size(0), 2, heads, dtype=torch.float32)
-        alpha = x.new_zeros(adj.col.numel(), heads, dtype=torch.float32)
-        out = x.new_empty(view.num_rows, heads, channels)
-        seed = torch.randint(2**31 - 1, (1,), device=x.device) if p else alpha
-        block, (keep, kept), (order, ordered) = channel_block(channels, BLOCK), keep_of(view), row_order(view)
-        sizes = heads, channels, x.size(1)
+        alpha = x.new_empty(adj.col.numel(), heads, dtype=torch.float32)
+        seed = torch.randint(2**31 - 1, (1,), device=x.device) if p else None
         if x.size(0):
-            _scores[(x.size(0), heads)](x, vectors, score, *sizes, block=channel_block(channels, 256), num_warps=1)
-        if out.numel():
-            _attend[(view.num_rows, heads, triton.cdiv(channels, block))](
-                adj.crow, adj.col, view.wanted, order, view.place, keep, x, score, seed, alpha, out, *sizes,
-                slope, p, 1 / (1 - p), kept=kept, drop=p > 0, ordered=ordered,
-                tile=TILE, wide=WIDE, block=block, num_warps=warps(block),
+            _scores[(x.size(0), heads)](
+                x, vectors, score, heads, channels, x.size(1), block=channel_block(channels), num_warps=1
+            )
+        if view.num_rows:
+            _weights[(view.num_rows, heads)](
+                adj.crow, adj.col, score=score, alpha=alpha, heads=heads, slope=slope, **forward_side(view),
+                **keep_of(view), wide=WIDE, num_warps=1,
             )  # fmt: skip
         ctx.view, ctx.slope, ctx.p = view, slope, p
         ctx.save_for_backward(x, vectors, score, alpha, seed)
-        return out
+        return gather(view, x, alpha, heads, seed, p)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor, Tensor | None, None, None]:
         view, p, adj, (x, vectors, score, alpha, seed) = ctx.view, ctx.p, ctx.view.adj, ctx.saved_tensors
         grad, heads, channels, shared = grad.contiguous(), vectors.size(1), x.size(2), x.size(1) == 1
-        logit, own = torch.zeros_like(alpha), grad.new_empty(grad.shape[:2], dtype=torch.float32)
-        gx, gscore = torch.empty_like(x), torch.empty_like(score)
-        block, (keep, kept), (order, ordered) = channel_block(channels, BLOCK), keep_of(view), row_order(view)
+        logit, own = torch.empty_like(alpha), grad.new_empty(grad.shape[:2], dtype=torch.float32)
+        gx, gscore, block = torch.empty_like(x), torch.empty_like(score), channel_block(channels)
+        draw = {"seed": alpha if seed is None else seed, "p": p, "scale": 1 / (1 - p), "drop": p > 0}
         if grad.numel():
             _rows_backward[(view.num_rows, heads)](
-                adj.crow, adj.col, view.wanted, order, view.place, keep, x, score, seed, alpha, grad, logit, own,
-                heads, channels, x.size(1), ctx.slope, p, 1 / (1 - p), kept=kept, drop=p > 0, ordered=ordered,
-                tile=TILE, wide=WIDE, block=block, num_warps=warps(block),
+                adj.crow, adj.col, x=x, score=score, alpha=alpha, grad=grad, logit=logit, own_grad=own, heads=heads,
+                channels=channels, x_heads=x.size(1), slope=ctx.slope, **draw, **forward_side(view), **keep_of(view),
+                tile=TILE, block=block, num_warps=WARPS,
             )  # fmt: skip
         if gx.numel():
-            (order, ordered), (ccrow, cedge) = node_order(view), adj.transpose
+            crow, edge = adj.transpose
             _cols_backward[(x.size(0), 1 if shared else heads, triton.cdiv(channels, block))](
-                ccrow, cedge, adj.row, view.given, order, view.position, vectors, seed, alpha, grad, logit, own,
-                gx, gscore, heads, channels, p, 1 / (1 - p), shared=shared, num_heads=heads, drop=p > 0,
-                ordered=ordered, tile=TILE, block=block, num_warps=warps(block),
+                crow, edge, adj.row, vectors=vectors, alpha=alpha, grad=grad, logit=logit, own_grad=own, gx=gx,
+                gscore=gscore, heads=heads, channels=channels, **draw, **backward_side(view), shared=shared,
+                num_heads=heads, tile=TILE, block=block, num_warps=WARPS,
             )  # fmt: skip
         gvectors = _weighted_sums(gscore, x) if ctx.needs_input_grad[2] else None
         return None, gx, gvectors, None, None
