@@ -12,6 +12,35 @@ from torch.utils.weak import WeakIdKeyDictionary
 
 from ..runtime.errors import DataError
 
+CHUNK = 32
+
+
+@dataclass(frozen=True)
+class Chunks:
+    """Pieces of compressed rows; a row without edges has one empty piece.
+
+    Attributes:
+        row, begin, end: [K] the row of each piece, and its edges.
+        lone: [K] whether it is the only one of its row.
+        all_lone: whether all are.
+    """
+
+    row: Tensor
+    begin: Tensor
+    end: Tensor
+    lone: Tensor
+    all_lone: bool
+
+    @classmethod
+    def of(cls, crow: Tensor) -> Chunks:
+        counts = ((crow.diff() + CHUNK - 1) // CHUNK).clamp(min=1)
+        row = torch.repeat_interleave(counts)
+        nth = torch.arange(row.numel(), device=row.device) - (counts.cumsum(0) - counts)[row]
+        begin = (crow[row] + nth * CHUNK).to(crow.dtype)
+        end = torch.minimum(begin + CHUNK, crow[row + 1])
+        lone = counts[row] == 1
+        return cls(row.to(crow.dtype), begin, end, lone, bool(lone.all()))
+
 
 class Adjacency:
     """Which columns each row receives from, in compressed rows; int32 where it fits.
@@ -58,11 +87,9 @@ class Adjacency:
         return _offsets(col, self.num_cols).to(self.col.dtype), order.to(self.col.dtype)
 
     @cached_property
-    def longest_first(self) -> tuple[Tensor, Tensor]:
-        """Rows and columns by falling number of edges: whoever starts with these does not wait for them at the end."""
-        ends = (self.crow, self.transpose[0])
-        rows, cols = (pointer.diff().argsort(descending=True).to(self.col.dtype) for pointer in ends)
-        return rows, cols
+    def chunks(self) -> tuple[Chunks, Chunks]:
+        """The edges of every row, and of every column, in pieces of at most `CHUNK`: nobody waits for a hub."""
+        return Chunks.of(self.crow), Chunks.of(self.transpose[0])
 
     @cached_property
     def every_col(self) -> Tensor:

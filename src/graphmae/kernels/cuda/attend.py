@@ -13,7 +13,19 @@ from torch.autograd.function import once_differentiable
 
 from ..adjacency import View
 from .aggregate import gather
-from .tools import TILE, WARPS, backward_side, channel_block, dropped, forward_side, found_at, keep_of, own_row
+from .tools import (
+    TILE,
+    WARPS,
+    backward_side,
+    channel_block,
+    drawn,
+    dropped,
+    forward_side,
+    fresh_seed,
+    other_end,
+    own_edges,
+    put,
+)
 
 WIDE = 32  # edges whose scores are looked at together
 
@@ -37,77 +49,88 @@ def _scores(x, vectors, out, heads, channels, x_heads, block: tl.constexpr):
 
 
 @triton.jit
-def _raw_logits(k, valid, col, place, keep, score, own, heads, h, all_ends: tl.constexpr, kept: tl.constexpr):
-    """(score of sender + receiver, whether the edge counts, feature row of the sender or −1) of a tile of edges."""
-    j = found_at(place, tl.load(col + k, mask=valid, other=0).to(tl.int64), valid, all_ends)
-    if kept:
-        valid = valid & (tl.load(keep + k, mask=valid, other=0) != 0)
-    return own + tl.load(score + (j * 2) * heads + h, mask=valid & (j >= 0), other=0.0), valid, j
+def _score(score, at, which, heads, h, mask):
+    return tl.load(score + (at * 2 + which) * heads + h, mask=mask & (at >= 0), other=0.0)
 
 
 @triton.jit
-def _own_score(place, score, i, heads, h, all_ends: tl.constexpr):
+def _located(place, i, all_ends: tl.constexpr):
     at = i
     if not all_ends:
         at = tl.load(place + i).to(tl.int64)
-    return tl.load(score + (at * 2 + 1) * heads + h, mask=at >= 0, other=0.0)
+    return at
 
 
 @triton.jit
-def _leaky(v, valid, slope):
+def _leaky(k, finish, col, place, keep, score, own, slope, heads, h, all_ends: tl.constexpr, kept: tl.constexpr):
+    """Logits of a tile of edges, −∞ for those that do not count."""
+    _, valid, j = other_end(k, finish, col, col, place, keep, False, all_ends, kept)
+    v = own + _score(score, j, 0, heads, h, valid)
     return tl.where(valid, tl.where(v > 0, v, slope * v), float("-inf"))
 
 
 @triton.jit
 def _weights(
-    crow, col, rows, order, place, keep, score, alpha, heads, slope,
-    all_rows: tl.constexpr, all_ends: tl.constexpr, ordered: tl.constexpr, kept: tl.constexpr, wide: tl.constexpr,
+    crow, col, rows, place, keep, score, alpha, heads, slope,
+    all_rows: tl.constexpr, all_ends: tl.constexpr, kept: tl.constexpr, wide: tl.constexpr,
 ):  # fmt: skip
     """alpha[e, h] = softmax over the edges of a row: a program a row and head. Most rows fit into one look."""
-    _, i = own_row(rows, order, all_rows, ordered)
+    i = tl.program_id(0).to(tl.int64)
+    if not all_rows:
+        i = tl.load(rows + i).to(tl.int64)
     h = tl.program_id(1)
     begin, finish = tl.load(crow + i).to(tl.int64), tl.load(crow + i + 1).to(tl.int64)
-    own = _own_score(place, score, i, heads, h, all_ends)
+    mine = _located(place, i, all_ends)
+    own = _score(score, mine, 1, heads, h, mine >= 0)
     k = begin + tl.arange(0, wide)
-    v, valid, _ = _raw_logits(k, k < finish, col, place, keep, score, own, heads, h, all_ends, kept)
-    first = _leaky(v, valid, slope)
+    first = _leaky(k, finish, col, place, keep, score, own, slope, heads, h, all_ends, kept)
     highest = first
     for start in range(begin + wide, finish, wide):
         at = start + tl.arange(0, wide)
-        v, valid, _ = _raw_logits(at, at < finish, col, place, keep, score, own, heads, h, all_ends, kept)
-        highest = tl.maximum(highest, _leaky(v, valid, slope))
+        v = _leaky(at, finish, col, place, keep, score, own, slope, heads, h, all_ends, kept)
+        highest = tl.maximum(highest, v)
     top = tl.max(highest, axis=0)
     top = tl.where(top == float("-inf"), 0.0, top)  # no edge counts
     first = tl.exp(first - top)
     sums = first
     for start in range(begin + wide, finish, wide):
         at = start + tl.arange(0, wide)
-        v, valid, _ = _raw_logits(at, at < finish, col, place, keep, score, own, heads, h, all_ends, kept)
-        sums += tl.exp(_leaky(v, valid, slope) - top)
+        v = _leaky(at, finish, col, place, keep, score, own, slope, heads, h, all_ends, kept)
+        sums += tl.exp(v - top)
     total = tl.sum(sums, axis=0)
     total = tl.where(total > 0, total, 1.0)
     tl.store(alpha + k * heads + h, first / total, mask=k < finish)
     for start in range(begin + wide, finish, wide):
         at = start + tl.arange(0, wide)
-        v, valid, _ = _raw_logits(at, at < finish, col, place, keep, score, own, heads, h, all_ends, kept)
-        tl.store(alpha + at * heads + h, tl.exp(_leaky(v, valid, slope) - top) / total, mask=at < finish)
+        v = _leaky(at, finish, col, place, keep, score, own, slope, heads, h, all_ends, kept)
+        tl.store(alpha + at * heads + h, tl.exp(v - top) / total, mask=at < finish)
 
 
 @triton.jit
 def _rows_backward(
-    crow, col, rows, order, place, keep, x, score, seed, alpha, grad, logit, own_grad, heads, channels, x_heads,
-    slope, p, scale, all_rows: tl.constexpr, all_ends: tl.constexpr, ordered: tl.constexpr, kept: tl.constexpr,
-    drop: tl.constexpr, tile: tl.constexpr, block: tl.constexpr,
+    crow, edge, end, place, keep, owners, piece_row, piece_begin, piece_end, piece_lone,
+    x, score, seed, alpha, grad, dots, sums, heads, channels, x_heads, slope, p, scale,
+    all_rows: tl.constexpr, all_ends: tl.constexpr, pieces: tl.constexpr, indirect: tl.constexpr,
+    kept: tl.constexpr, drop: tl.constexpr, tile: tl.constexpr, block: tl.constexpr,
 ):  # fmt: skip
-    """Gradients of the logits of every edge of a row, and of the receiver's score: a program a row and head."""
-    r, i = own_row(rows, order, all_rows, ordered)
+    """dots[e, h]: the gradient of alpha. With l' the slope at the logit, sums[r] = Σ α d, Σ α d l', Σ α l', own score.
+
+    From these, the logit's gradient is α (d − sums₀) l', and the receiver's score has sums₁ − sums₀ · sums₂.
+    """
+    r, i, begin, finish, lone, _ = own_edges(
+        crow, owners, piece_row, piece_begin, piece_end, piece_lone, all_rows, pieces
+    )
+    if r < 0:
+        return
     h = tl.program_id(1)
-    begin, finish = tl.load(crow + i).to(tl.int64), tl.load(crow + i + 1).to(tl.int64)
-    own = _own_score(place, score, i, heads, h, all_ends)
-    sums = tl.zeros((tile,), dtype=tl.float32)
+    mine = _located(place, i, all_ends)
+    own = _score(score, mine, 1, heads, h, mine >= 0)
+    total = tl.zeros((tile,), dtype=tl.float32)
+    sloped = tl.zeros((tile,), dtype=tl.float32)
+    slopes = tl.zeros((tile,), dtype=tl.float32)
     for start in range(begin, finish, tile):
         k = start + tl.arange(0, tile)
-        _, valid, j = _raw_logits(k, k < finish, col, place, keep, score, own, heads, h, all_ends, kept)
+        _, valid, j = other_end(k, finish, edge, end, place, keep, indirect, all_ends, kept)
         products = tl.zeros((tile, block), dtype=tl.float32)
         for first in range(0, channels, block):
             c = first + tl.arange(0, block)
@@ -116,105 +139,109 @@ def _rows_backward(
             right = tl.load(source, mask=(valid & (j >= 0))[:, None] & (c < channels)[None, :], other=0.0)
             products += left[None, :] * right.to(tl.float32)
         dot = dropped(tl.sum(products, axis=1), seed, k, heads, h, p, scale, drop)
-        tl.store(logit + k * heads + h, dot, mask=k < finish)
-        sums += tl.load(alpha + k * heads + h, mask=valid, other=0.0) * dot
-    total = tl.sum(sums, axis=0)
-    mine = tl.zeros((tile,), dtype=tl.float32)
-    for start in range(begin, finish, tile):
-        k = start + tl.arange(0, tile)
-        v, valid, _ = _raw_logits(k, k < finish, col, place, keep, score, own, heads, h, all_ends, kept)
+        tl.store(dots + k * heads + h, dot, mask=k < finish)
         w = tl.load(alpha + k * heads + h, mask=valid, other=0.0)
-        g = w * (tl.load(logit + k * heads + h, mask=k < finish, other=0.0) - total)
-        g = tl.where(v > 0, g, slope * g)
-        tl.store(logit + k * heads + h, g, mask=k < finish)
-        mine += g
-    tl.store(own_grad + r * heads + h, tl.sum(mine, axis=0))
+        bent = w * tl.where(own + _score(score, j, 0, heads, h, valid) > 0, 1.0, slope)
+        total += w * dot
+        sloped += bent * dot
+        slopes += bent
+    at = sums + (r * heads + h) * 4
+    put(at, tl.sum(total, axis=0), None, lone)
+    put(at + 1, tl.sum(sloped, axis=0), None, lone)
+    put(at + 2, tl.sum(slopes, axis=0), None, lone)
+    tl.store(at + 3, own)
 
 
 @triton.jit
 def _cols_backward(
-    crow, edge, end, rows, order, place, vectors, seed, alpha, grad, logit, own_grad, gx, gscore, heads, channels,
-    p, scale, all_rows: tl.constexpr, all_ends: tl.constexpr, ordered: tl.constexpr, shared: tl.constexpr,
-    num_heads: tl.constexpr, drop: tl.constexpr, tile: tl.constexpr, block: tl.constexpr,
+    crow, edge, end, place, keep, owners, piece_row, piece_begin, piece_end, piece_lone,
+    vectors, score, seed, alpha, grad, dots, sums, gx, gscore, heads, channels, slope, p, scale,
+    all_rows: tl.constexpr, all_ends: tl.constexpr, pieces: tl.constexpr, indirect: tl.constexpr, kept: tl.constexpr,
+    shared: tl.constexpr, num_heads: tl.constexpr, drop: tl.constexpr, tile: tl.constexpr, block: tl.constexpr,
 ):  # fmt: skip
-    """gx[n, h] = Σ_e dropout(alpha)[e, h] · grad[row of e, h] + the part through both scores: a program a node, block.
+    """gx[n, h] = Σ_e dropout(alpha)[e, h] · grad[row of e, h] + the part through both scores: a program a piece, block.
 
     Where all heads share x, one program adds up all of them.
     """
-    n, j = own_row(rows, order, all_rows, ordered)
+    n, j, begin, finish, lone, leads = own_edges(
+        crow, owners, piece_row, piece_begin, piece_end, piece_lone, all_rows, pieces
+    )
+    if n < 0:
+        return
     c = tl.program_id(2) * block + tl.arange(0, block)
     inside = c < channels
-    begin, finish = tl.load(crow + j).to(tl.int64), tl.load(crow + j + 1).to(tl.int64)
-    mine = j
-    if not all_ends:
-        mine = tl.load(place + j).to(tl.int64)
+    mine = _located(place, j, all_ends)
     total = tl.zeros((tile, block), dtype=tl.float32)
     through = tl.zeros((block,), dtype=tl.float32)
     for at in range(num_heads if shared else 1):
         h = at if shared else tl.program_id(1)
-        sums = tl.zeros((tile,), dtype=tl.float32)
+        sent = tl.load(score + (n * 2) * heads + h)
+        gained = tl.zeros((tile,), dtype=tl.float32)
         for start in range(begin, finish, tile):
             k = start + tl.arange(0, tile)
-            valid = k < finish
-            e = tl.load(edge + k, mask=valid, other=0).to(tl.int64)
-            r = found_at(place, tl.load(end + e, mask=valid, other=0).to(tl.int64), valid, all_ends)
+            e, valid, r = other_end(k, finish, edge, end, place, keep, indirect, all_ends, kept)
             valid = valid & (r >= 0)
-            sums += tl.load(logit + e * heads + h, mask=valid, other=0.0)
-            w = dropped(tl.load(alpha + e * heads + h, mask=valid, other=0.0), seed, e, heads, h, p, scale, drop)
+            w = tl.load(alpha + e * heads + h, mask=valid, other=0.0)
+            about = sums + (r * heads + h) * 4
+            d = tl.load(dots + e * heads + h, mask=valid, other=0.0) - tl.load(about, mask=valid, other=0.0)
+            gained += w * d * tl.where(sent + tl.load(about + 3, mask=valid, other=0.0) > 0, 1.0, slope)
             source = grad + (r * heads + h)[:, None] * channels + c[None, :]
             value = tl.load(source, mask=valid[:, None] & inside[None, :], other=0.0).to(tl.float32)
-            total += value * w[:, None]
-        a = tl.sum(sums, axis=0)
-        b = tl.load(own_grad + mine * heads + h, mask=mine >= 0, other=0.0)
+            total += value * dropped(w, seed, e, heads, h, p, scale, drop)[:, None]
+        a = tl.sum(gained, axis=0)
+        about = sums + (mine * heads + h) * 4
+        is_row = (mine >= 0) & leads  # only one of several pieces adds what comes through the node as a receiver
+        b = tl.load(about + 1, mask=is_row, other=0.0)
+        b -= tl.load(about, mask=is_row, other=0.0) * tl.load(about + 2, mask=is_row, other=0.0)
         if tl.program_id(2) == 0:
-            tl.store(gscore + (n * 2) * heads + h, a)
-            tl.store(gscore + (n * 2 + 1) * heads + h, b)
+            put(gscore + (n * 2) * heads + h, a, None, lone)
+            put(gscore + (n * 2 + 1) * heads + h, b, None, lone)
         through += a * tl.load(vectors + h * channels + c, mask=inside, other=0.0)
         through += b * tl.load(vectors + (heads + h) * channels + c, mask=inside, other=0.0)
     row = n if shared else n * heads + tl.program_id(1)
-    tl.store(gx + row * channels + c, tl.sum(total, axis=0) + through, mask=inside)
+    put(gx + row * channels + c, tl.sum(total, axis=0) + through, inside, lone)
 
 
 class _Attend(Function):
     @staticmethod
     def forward(ctx: Any, view: View, x: Tensor, vectors: Tensor, slope: float, p: float) -> Tensor:
-        adj, heads, channels = view.adj, vectors.size(1), x.size(2)
+        adj, heads, channels, side = view.adj, vectors.size(1), x.size(2), forward_side(view)
         score = x.new_empty(x.size(0), 2, heads, dtype=torch.float32)
         alpha = x.new_empty(adj.col.numel(), heads, dtype=torch.float32)
-        seed = torch.randint(2**31 - 1, (1,), device=x.device) if p else None
+        seed = fresh_seed(p, x.device)
         if x.size(0):
             _scores[(x.size(0), heads)](
                 x, vectors, score, heads, channels, x.size(1), block=channel_block(channels), num_warps=1
             )
         if view.num_rows:
             _weights[(view.num_rows, heads)](
-                adj.crow, adj.col, score=score, alpha=alpha, heads=heads, slope=slope, **forward_side(view),
-                **keep_of(view), wide=WIDE, num_warps=1,
+                adj.crow, adj.col, view.wanted, view.place, side.arguments["keep"], score, alpha, heads, slope,
+                all_rows=view.rows is None, all_ends=view.nodes is None, kept=view.keep is not None,
+                wide=WIDE, num_warps=1,
             )  # fmt: skip
         ctx.view, ctx.slope, ctx.p = view, slope, p
         ctx.save_for_backward(x, vectors, score, alpha, seed)
-        return gather(view, x, alpha, heads, seed, p)
+        return gather(side, view.num_rows, x, alpha, heads, seed, p)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor, Tensor | None, None, None]:
-        view, p, adj, (x, vectors, score, alpha, seed) = ctx.view, ctx.p, ctx.view.adj, ctx.saved_tensors
+        view, p, (x, vectors, score, alpha, seed) = ctx.view, ctx.p, ctx.saved_tensors
         grad, heads, channels, shared = grad.contiguous(), vectors.size(1), x.size(2), x.size(1) == 1
-        logit, own = torch.empty_like(alpha), grad.new_empty(grad.shape[:2], dtype=torch.float32)
-        gx, gscore, block = torch.empty_like(x), torch.empty_like(score), channel_block(channels)
-        draw = {"seed": alpha if seed is None else seed, "p": p, "scale": 1 / (1 - p), "drop": p > 0}
+        ahead, back, block = forward_side(view), backward_side(view), channel_block(channels)
+        dots, sums = torch.empty_like(alpha), ahead.empty(score, view.num_rows, heads, 4)
+        gx, gscore = back.empty(x, *x.shape), back.empty(score, *score.shape)
+        constants = {"heads": heads, "channels": channels, "slope": ctx.slope, **drawn(seed, p, alpha)}
         if grad.numel():
-            _rows_backward[(view.num_rows, heads)](
-                adj.crow, adj.col, x=x, score=score, alpha=alpha, grad=grad, logit=logit, own_grad=own, heads=heads,
-                channels=channels, x_heads=x.size(1), slope=ctx.slope, **draw, **forward_side(view), **keep_of(view),
-                tile=TILE, block=block, num_warps=WARPS,
+            _rows_backward[(ahead.programs, heads)](
+                **ahead.arguments, x=x, score=score, alpha=alpha, grad=grad, dots=dots, sums=sums,
+                x_heads=x.size(1), **constants, tile=TILE, block=block, num_warps=WARPS,
             )  # fmt: skip
         if gx.numel():
-            crow, edge = adj.transpose
-            _cols_backward[(x.size(0), 1 if shared else heads, triton.cdiv(channels, block))](
-                crow, edge, adj.row, vectors=vectors, alpha=alpha, grad=grad, logit=logit, own_grad=own, gx=gx,
-                gscore=gscore, heads=heads, channels=channels, **draw, **backward_side(view), shared=shared,
-                num_heads=heads, tile=TILE, block=block, num_warps=WARPS,
+            _cols_backward[(back.programs, 1 if shared else heads, triton.cdiv(channels, block))](
+                **back.arguments, vectors=vectors, score=score, alpha=alpha, grad=grad, dots=dots, sums=sums,
+                gx=gx, gscore=gscore, **constants, shared=shared, num_heads=heads,
+                tile=TILE, block=block, num_warps=WARPS,
             )  # fmt: skip
         gvectors = _weighted_sums(gscore, x) if ctx.needs_input_grad[2] else None
         return None, gx, gvectors, None, None

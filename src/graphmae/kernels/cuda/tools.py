@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
+import torch
 import triton
 import triton.language as tl
+from torch import Tensor
 
 from ..adjacency import View
 
@@ -19,58 +22,123 @@ def channel_block(channels: int) -> int:
     return min(triton.next_power_of_2(channels), BLOCK)
 
 
-def forward_side(view: View) -> dict[str, Any]:
-    """Pointers and flags for programs that own a wanted row and look at its senders."""
+@dataclass(frozen=True)
+class Side:
+    """One direction of a view: who owns the programs, and where the other ends' rows lie.
+
+    Attributes:
+        programs: how many there are: one a piece of a row, or one a row where pieces are not known (a fresh batch).
+        arguments: what the kernels take, by name.
+        adds: whether several programs add to one row, so that it must begin with zeros.
+    """
+
+    programs: int
+    arguments: dict[str, Any]
+    adds: bool
+
+    def empty(self, like: Tensor, *shape: int) -> Tensor:
+        """A tensor that programs write or add to."""
+        return like.new_zeros(shape, dtype=like.dtype) if self.adds else like.new_empty(shape, dtype=like.dtype)
+
+
+def forward_side(view: View) -> Side:
+    """For programs that own a wanted row and look at its senders."""
     adj = view.adj
-    known = view.rows is None and adj.valid is None
-    return {
-        "rows": view.wanted,
-        "order": adj.longest_first[0] if known else adj.col,
-        "place": view.place,
-        "all_rows": view.rows is None,
-        "all_ends": view.nodes is None,
-        "ordered": known,
-    }
+    return _side(view, 0, adj.crow, adj.col, view.rows, view.wanted, view.position, view.nodes, view.place)
 
 
-def backward_side(view: View) -> dict[str, Any]:
-    """The same for programs that own a given feature row and look at its receivers."""
+def backward_side(view: View) -> Side:
+    """For programs that own a given feature row and look at its receivers."""
     adj = view.adj
-    known = view.nodes is None and adj.valid is None
-    return {
-        "rows": view.given,
-        "order": adj.longest_first[1] if known else adj.col,
-        "place": view.position,
-        "all_rows": view.nodes is None,
-        "all_ends": view.rows is None,
-        "ordered": known,
-    }
+    crow, edge = adj.transpose
+    return _side(view, 1, crow, adj.row, view.nodes, view.given, view.place, view.rows, view.position, edge)
 
 
-def keep_of(view: View) -> dict[str, Any]:
-    """A kernel takes no None."""
-    return {"keep": view.adj.col, "kept": False} if view.keep is None else {"keep": view.keep, "kept": True}
+def _side(
+    view: View,
+    which: int,
+    crow: Tensor,
+    end: Tensor,
+    some: Tensor | None,
+    owners: Tensor,
+    position: Tensor,
+    others: Tensor | None,
+    place: Tensor,
+    edge: Tensor | None = None,
+) -> Side:
+    arguments = {
+        "crow": crow, "edge": end if edge is None else edge, "end": end, "place": place, "owners": owners,
+        "piece_row": crow, "piece_begin": crow, "piece_end": crow, "piece_lone": crow,
+        "keep": crow if view.keep is None else view.keep,
+        "indirect": edge is not None, "all_rows": some is None, "all_ends": others is None,
+        "kept": view.keep is not None, "pieces": False,
+    }  # fmt: skip
+    if view.adj.sizes is not None:
+        return Side(owners.numel(), arguments, adds=False)
+    known = view.adj.chunks[which]
+    arguments |= {
+        "owners": position, "piece_row": known.row, "piece_begin": known.begin, "piece_end": known.end,
+        "piece_lone": known.lone, "pieces": True,
+    }  # fmt: skip
+    return Side(known.row.numel(), arguments, adds=not known.all_lone)
+
+
+def drawn(seed: Tensor | None, p: float, nothing: Tensor) -> dict[str, Any]:
+    """The arguments of a dropout; a kernel takes no None."""
+    return {"seed": nothing if seed is None else seed, "p": p, "scale": 1 / (1 - p), "drop": p > 0}
+
+
+def fresh_seed(p: float, device: torch.device) -> Tensor | None:
+    return torch.randint(2**31 - 1, (1,), device=device) if p else None
 
 
 @triton.jit
-def own_row(rows, order, all_rows: tl.constexpr, ordered: tl.constexpr):
-    """(output row, node) of this program; programs take the longest rows first."""
-    r = tl.program_id(0).to(tl.int64)
-    if ordered:
-        r = tl.load(order + r).to(tl.int64)
-    i = r
-    if not all_rows:
-        i = tl.load(rows + r).to(tl.int64)
-    return r, i
+def own_edges(
+    crow, owners, piece_row, piece_begin, piece_end, piece_lone, all_rows: tl.constexpr, pieces: tl.constexpr
+):  # fmt: skip
+    """(output row or −1, node, first edge, end, whether nobody else writes that row, whether the first to do so)."""
+    if pieces:
+        at = tl.program_id(0)
+        i = tl.load(piece_row + at).to(tl.int64)
+        r = i
+        if not all_rows:
+            r = tl.load(owners + i).to(tl.int64)
+        begin, finish = tl.load(piece_begin + at).to(tl.int64), tl.load(piece_end + at).to(tl.int64)
+        lone = tl.load(piece_lone + at) != 0
+        leads = begin == tl.load(crow + i).to(tl.int64)
+    else:
+        r = tl.program_id(0).to(tl.int64)
+        i = r
+        if not all_rows:
+            i = tl.load(owners + r).to(tl.int64)
+        begin, finish = tl.load(crow + i).to(tl.int64), tl.load(crow + i + 1).to(tl.int64)
+        lone = finish >= begin
+        leads = lone
+    return r, i, begin, finish, lone, leads
 
 
 @triton.jit
-def found_at(place, j, valid, all_ends: tl.constexpr):
-    """Where the rows of nodes `j` lie, −1 for none."""
-    at = tl.where(valid, j, -1)
+def other_end(k, finish, edge, end, place, keep, indirect: tl.constexpr, all_ends: tl.constexpr, kept: tl.constexpr):
+    """(edge, whether it counts, where the row of its other end lies or −1) of a tile."""
+    valid = k < finish
+    e = k
+    if indirect:
+        e = tl.load(edge + k, mask=valid, other=0).to(tl.int64)
+    j = tl.load(end + e, mask=valid, other=-1).to(tl.int64)
+    if kept:
+        valid = valid & (tl.load(keep + e, mask=valid, other=0) != 0)
     if not all_ends:
-        at = tl.load(place + j, mask=valid, other=-1).to(tl.int64)
-    return at
+        j = tl.load(place + j, mask=valid, other=-1).to(tl.int64)
+    return e, valid, j
+
+
+@triton.jit
+def put(pointer, value, mask, lone):
+    """Store, or add where other programs do too."""
+    if lone:
+        tl.store(pointer, value, mask=mask)
+    else:
+        tl.atomic_add(pointer, value, mask=mask)
 
 
 @triton.jit
