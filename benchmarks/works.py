@@ -99,8 +99,8 @@ class MoleculeWork(Work):
 
     def build(self, width: int) -> nn.Module:
         return gm.GraphMAE(
-            gm.encoders.MoleculeGIN(width, edge_channels=9),
-            gm.decoders.MoleculeGIN(300, ATOMS, edge_channels=9),
+            gm.encoders.MoleculeGIN(width, edge_channels=12),
+            gm.decoders.MoleculeGIN(300, ATOMS, edge_channels=12),
             mask=gm.masking.RandomNodeMask(rate=0.25),
             loss=gm.losses.ScaledCosineError(gamma=1),
         )
@@ -187,11 +187,11 @@ def molecules(count: int) -> GraphSet:
     atoms = torch.multinomial(shares, int(node_ptr[-1]), replacement=True, generator=generator)
     x = torch.stack([atoms, (torch.rand(len(atoms), generator=generator) < 0.05).long()], dim=1)
     edge_index = torch.stack([torch.cat(sources), torch.cat(targets)])
-    plain = GraphSet("molecules", x, (ATOMS, 4), edge_index, node_ptr, edge_ptr)
+    plain = GraphSet("molecules", x, (ATOMS, 5), edge_index, node_ptr, edge_ptr)
     bonds, receiver = molecule_bonds(plain), edge_index[1] + plain.first_node()
-    sums = torch.zeros(len(x), 9)
-    sums.index_add_(0, receiver, torch.nn.functional.one_hot(bonds[:, 0], 6).float() @ torch.eye(6, 9))
-    sums.index_add_(0, receiver, torch.nn.functional.one_hot(bonds[:, 1], 3).float() @ torch.eye(9)[6:])
+    sums = torch.zeros(len(x), 12)
+    sums.index_add_(0, receiver, torch.nn.functional.one_hot(bonds[:, 0], 6).float() @ torch.eye(6, 12))
+    sums.index_add_(0, receiver, torch.nn.functional.one_hot(bonds[:, 1], 3).float() @ torch.eye(12)[6:9])
     return replace(plain, edge_sums=sums.to(torch.uint8))
 
 

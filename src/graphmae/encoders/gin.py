@@ -25,9 +25,10 @@ class GIN(StackedEncoder):
         dropout: float = 0.2,
         output: str = "last",
     ) -> None:
+        bias = norm != "batch"  # which would subtract it again
         blocks = [
             Block(
-                GINConv(MLP(width, hidden_channels, hidden_channels, norm=norm, activation=activation)),
+                GINConv(MLP(width, hidden_channels, hidden_channels, norm=norm, activation=activation, bias=bias)),
                 dropout=dropout,
                 norm=norm,
                 activation=activation,

@@ -37,7 +37,7 @@ class MoleculeGIN(StackedEncoder):
         widths = layer_widths(hidden_channels, hidden_channels, num_layers)
         blocks = []
         for i, width in enumerate(widths):
-            mlp = MLP(width, 2 * hidden_channels, hidden_channels, activation=activation)
+            mlp = MLP(width, 2 * hidden_channels, hidden_channels, activation=activation, bias=norm != "batch")
             last = "none" if i + 1 == num_layers else activation
             blocks.append(Block(GINConv(mlp, edge_channels=edge_channels, own=False), dropout, norm, last, residual))
         super().__init__(in_channels, hidden_channels, blocks, output)

@@ -25,7 +25,8 @@ class MLP(nn.Module):
         super().__init__()
         self.in_channels, self.width = in_channels, out_channels
         widths = [in_channels, *[hidden_channels] * (num_layers - 1), out_channels]
-        self.maps = nn.ModuleList(nn.Linear(a, b) for a, b in pairwise(widths[:-1]))
+        # A bias before a batch norm would be subtracted again.
+        self.maps = nn.ModuleList(nn.Linear(a, b, bias=norm != "batch") for a, b in pairwise(widths[:-1]))
         self.between = nn.ModuleList(NormAct(norm, width, activation) for width in widths[1:-1])
         self.last = nn.Linear(widths[-2], widths[-1], bias=bias)
 

@@ -57,8 +57,6 @@ class CapturedBatches:
     from the store, so that a step is one copy of their numbers and one launch.
     """
 
-    GROWTH = 1.1
-
     def __init__(self, step: Callable[[GraphBatch], Tensor], store: GraphStore) -> None:
         self.step, self.store = step, store
         self.recorded: dict[tuple[int, int], _Recording] = {}
@@ -66,16 +64,19 @@ class CapturedBatches:
         self.seen: dict[tuple[int, int], int] = {}
         sizes = torch.stack([store.node_sizes, store.edge_sizes]).double().mean(1).tolist()
         self.unit = [max(1.0, size) for size in sizes]
+        # Steps between shapes: narrow where selections hardly differ in size, so that little is filled up.
+        spread = float(store.node_sizes.double().std(correction=0)) / self.unit[0]
+        self.growth = 1.15 if spread > 0.8 else 1.05
 
     def __call__(self, ids: Tensor) -> Tensor:
         nodes, edges = int(self.store.node_sizes[ids].sum()), int(self.store.edge_sizes[ids].sum())
         # The smallest level whose shapes hold both, at least that of an average selection a third smaller.
         need = max((nodes + 1) / self.unit[0], edges / self.unit[1], len(ids) / 1.5)
-        level = math.ceil(math.log(need, self.GROWTH))
+        level = math.ceil(math.log(need, self.growth))
         key = (len(ids), level)
         if key in self.recorded:
             return self.recorded[key].replay(ids)
-        shape = [16 * math.ceil(unit * self.GROWTH**level / 16 + 1) for unit in self.unit]
+        shape = [16 * math.ceil(unit * self.growth**level / 16 + 1) for unit in self.unit]
         self.seen[key] = self.seen.get(key, 0) + 1
         if self.seen[key] > (1 if self.recorded else WARM_UP):
             self.recorded[key] = _Recording(self.step, self.store, len(ids), shape, self.pool)

@@ -35,7 +35,7 @@ def _gather(
     kept: tl.constexpr, weighted: tl.constexpr, drop: tl.constexpr, tile: tl.constexpr, block: tl.constexpr,
 ):  # fmt: skip
     """out[r, h] = Σ_{e of row r} dropout(weight)[e, h] · x[other end of e, h]: a program a piece, head, block."""
-    r, _, begin, finish, lone, _ = own_edges(
+    r, _node, begin, finish, lone, _leads = own_edges(
         crow, owners, piece_row, piece_begin, piece_end, piece_lone, all_rows, pieces
     )
     if r < 0:

@@ -117,7 +117,7 @@ def _rows_backward(
 
     From these, the logit's gradient is α (d − sums₀) l', and the receiver's score has sums₁ − sums₀ · sums₂.
     """
-    r, i, begin, finish, lone, _ = own_edges(
+    r, i, begin, finish, lone, leads = own_edges(
         crow, owners, piece_row, piece_begin, piece_end, piece_lone, all_rows, pieces
     )
     if r < 0:
@@ -130,7 +130,7 @@ def _rows_backward(
     slopes = tl.zeros((tile,), dtype=tl.float32)
     for start in range(begin, finish, tile):
         k = start + tl.arange(0, tile)
-        _, valid, j = other_end(k, finish, edge, end, place, keep, indirect, all_ends, kept)
+        e, valid, j = other_end(k, finish, edge, end, place, keep, indirect, all_ends, kept)
         products = tl.zeros((tile, block), dtype=tl.float32)
         for first in range(0, channels, block):
             c = first + tl.arange(0, block)
@@ -138,9 +138,9 @@ def _rows_backward(
             source = x + (j * x_heads + (h if x_heads > 1 else 0))[:, None] * channels + c[None, :]
             right = tl.load(source, mask=(valid & (j >= 0))[:, None] & (c < channels)[None, :], other=0.0)
             products += left[None, :] * right.to(tl.float32)
-        dot = dropped(tl.sum(products, axis=1), seed, k, heads, h, p, scale, drop)
-        tl.store(dots + k * heads + h, dot, mask=k < finish)
-        w = tl.load(alpha + k * heads + h, mask=valid, other=0.0)
+        dot = dropped(tl.sum(products, axis=1), seed, e, heads, h, p, scale, drop)
+        tl.store(dots + e * heads + h, dot, mask=k < finish)
+        w = tl.load(alpha + e * heads + h, mask=valid, other=0.0)
         bent = w * tl.where(own + _score(score, j, 0, heads, h, valid) > 0, 1.0, slope)
         total += w * dot
         sloped += bent * dot
@@ -149,7 +149,8 @@ def _rows_backward(
     put(at, tl.sum(total, axis=0), None, lone)
     put(at + 1, tl.sum(sloped, axis=0), None, lone)
     put(at + 2, tl.sum(slopes, axis=0), None, lone)
-    tl.store(at + 3, own)
+    if leads:
+        tl.store(at + 3, own)
 
 
 @triton.jit
