@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -30,15 +31,19 @@ class Work:
     """A recipe and graphs to run it on.
 
     Attributes:
-        unit: what a time is given for.
         precision: of matrix products on CUDA, the same for both.
     """
 
     name: str
     recipe: Recipe
     graphs: Callable[[], Graphs]
-    unit: str = "epoch"
     precision: str = "tf32"
+
+    @property
+    def graphs_an_epoch(self) -> int:
+        """How many graphs an epoch goes over, where they are many."""
+        graphs = self.graphs()
+        return len(graphs) if isinstance(graphs, GraphSet) else 0
 
     def ours(self, device: torch.device) -> Epoch:
         graphs, settings = self.graphs(), self.recipe.train
@@ -232,3 +237,24 @@ WORKS: dict[str, Work] = {
         MoleculeWork("molecules", gm.recipe("default", "train.batch_size=256"), lambda: molecules(8192)),
     )
 }  # fmt: skip
+
+
+def dense_seconds(work: Work) -> float | None:
+    """What the dense products of one epoch over many graphs take alone, run one after the other on the CPU."""
+    graphs = work.graphs()
+    if not isinstance(graphs, GraphSet):
+        return None
+    network = work.build(graphs.in_channels)
+    batches = math.ceil(len(graphs) / work.recipe.train.batch_size)
+    nodes = len(graphs.x) // batches
+    seconds = 0.0
+    for weight in (layer.weight.detach() for layer in network.modules() if isinstance(layer, nn.Linear)):
+        x, out = torch.randn(nodes, weight.size(1)), torch.randn(nodes, weight.size(0))
+        for left, right in ((x, weight.t()), (out, weight), (out.t(), x)):  # forward, input gradient, weight gradient
+            for _ in range(3):
+                left @ right
+            began = time.perf_counter()
+            for _ in range(10):
+                left @ right
+            seconds += (time.perf_counter() - began) / 10
+    return seconds * batches

@@ -87,6 +87,11 @@ class Adjacency:
         return _offsets(col, self.num_cols).to(self.col.dtype), order.to(self.col.dtype)
 
     @cached_property
+    def receivers(self) -> Tensor:
+        """[E] the receiver of each edge, in the order of `transpose`."""
+        return self.row.index_select(0, self.transpose[1])
+
+    @cached_property
     def chunks(self) -> tuple[Chunks, Chunks]:
         """The edges of every row, and of every column, in pieces of at most `CHUNK`: nobody waits for a hub."""
         return Chunks.of(self.crow), Chunks.of(self.transpose[0])

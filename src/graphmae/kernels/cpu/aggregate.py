@@ -20,6 +20,7 @@ def _gather(crow, edge, end, rows, place, keep, x, weight, out):
     heads, channels = out.shape[1], out.shape[2]
     for r in prange(rows.shape[0]):
         i = rows[r]
+        out[r] = 0
         for k in range(crow[i], crow[i + 1]):
             e = edge[k] if edge.shape[0] > 0 else k
             j = place[end[e]]
@@ -54,7 +55,7 @@ class _Aggregate(Function):
     @staticmethod
     def forward(ctx: Any, view: View, x: Tensor, weight: Tensor | None) -> Tensor:
         adj = view.adj
-        out = x.new_zeros(view.num_rows, x.size(1), x.size(2))
+        out = x.new_empty(view.num_rows, x.size(1), x.size(2))
         weights = x.new_empty(0, x.size(1)) if weight is None else weight
         _gather(
             array(adj.crow), array(adj.col[:0]), array(adj.col), array(view.wanted), array(view.place), keep_of(view),
@@ -72,7 +73,7 @@ class _Aggregate(Function):
         gx = gweight = None
         if ctx.needs_input_grad[1]:
             crow, edges = adj.transpose
-            gx = torch.zeros_like(x)
+            gx = torch.empty_like(x)
             _gather(
                 array(crow), array(edges), array(adj.row), array(view.given), array(view.position), keep_of(view),
                 array(grad), array(weight), array(gx),

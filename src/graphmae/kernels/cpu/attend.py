@@ -57,6 +57,7 @@ def _attend(crow, col, rows, place, keep, x, score, slope, seed, threshold, scal
             for e in range(crow[i], crow[i + 1]):
                 if total > 0:
                     alpha[e, h] /= total
+        out[r] = 0
         for e in range(crow[i], crow[i + 1]):
             j = place[col[e]]
             if j < 0 or (keep.shape[0] > 0 and not keep[e]):
@@ -114,6 +115,7 @@ def _attend_cols_backward(
     shared = gx.shape[1] == 1
     for n in prange(nodes.shape[0]):
         j = nodes[n]
+        gx[n] = 0
         for k in range(ccrow[j], ccrow[j + 1]):
             e = cedge[k]
             r = position[row[e]]
@@ -143,7 +145,7 @@ class _Attend(Function):
         score = x.new_empty(x.size(0), 2, heads)
         _scores(array(x), array(vectors), array(score))
         alpha = x.new_empty(adj.col.numel(), heads)
-        out = x.new_zeros(view.num_rows, heads, x.size(2))
+        out = x.new_empty(view.num_rows, heads, x.size(2))
         drawn = (*chance(p), scalar(x, 1 / (1 - p)))
         graph = (array(adj.crow), array(adj.col), array(view.wanted), array(view.place), keep_of(view))
         _attend(*graph, array(x), array(score), scalar(x, slope), *drawn, array(alpha), array(out))
@@ -156,7 +158,7 @@ class _Attend(Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor, Tensor | None, None, None]:
         view, (x, vectors, score, alpha) = ctx.view, ctx.saved_tensors
         grad, adj = grad.contiguous(), ctx.view.adj
-        logit, own = torch.zeros_like(alpha), grad.new_zeros(grad.shape[:2])
+        logit, own = torch.empty_like(alpha), grad.new_zeros(grad.shape[:2])
         _attend_rows_backward(
             *ctx.graph,
             array(x),
@@ -168,7 +170,7 @@ class _Attend(Function):
             array(logit),
             array(own),
         )
-        gx, gscore = torch.zeros_like(x), torch.zeros_like(score)
+        gx, gscore = torch.empty_like(x), torch.zeros_like(score)
         ccrow, cedge = adj.transpose
         _attend_cols_backward(
             array(ccrow), array(cedge), array(adj.row), array(view.given), array(view.position), array(vectors),

@@ -18,6 +18,7 @@ CHUNK = 64  # channels a thread owns while it adds up the table's gradient
 @njit(parallel=True, cache=True, fastmath=FAST)
 def _lookup(crow, col, value, rows, width, table, seed, threshold, scale, out):
     for r in prange(rows.shape[0]):
+        out[r] = 0
         for k in range(crow[rows[r]], crow[rows[r] + 1]):
             if threshold == 0 or draw(seed, r * width + col[k]) >= threshold:
                 w, source, target = value[k] * scale, table[col[k]], out[r]
@@ -29,6 +30,7 @@ def _lookup(crow, col, value, rows, width, table, seed, threshold, scale, out):
 def _lookup_backward(crow, col, value, rows, width, grad, seed, threshold, scale, out):
     for chunk in prange((grad.shape[1] + CHUNK - 1) // CHUNK):
         first, last = chunk * CHUNK, min(grad.shape[1], (chunk + 1) * CHUNK)
+        out[:, first:last] = 0
         for r in range(rows.shape[0]):
             for k in range(crow[rows[r]], crow[rows[r] + 1]):
                 if threshold == 0 or draw(seed, r * width + col[k]) >= threshold:
@@ -40,7 +42,7 @@ def _lookup_backward(crow, col, value, rows, width, grad, seed, threshold, scale
 class _Lookup(Function):
     @staticmethod
     def forward(ctx: Any, adj: Adjacency, value: Tensor, rows: Tensor, table: Tensor, p: float) -> Tensor:
-        out = table.new_zeros(rows.numel(), table.size(1))
+        out = table.new_empty(rows.numel(), table.size(1))
         ctx.bags = array(adj.crow), array(adj.col), array(value), array(rows), adj.num_cols
         ctx.drawn, ctx.shape = (*chance(p), scalar(table, 1 / (1 - p))), table.shape
         _lookup(*ctx.bags, array(table), *ctx.drawn, array(out))
@@ -49,7 +51,7 @@ class _Lookup(Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[None, None, None, Tensor, None]:
-        out = grad.new_zeros(ctx.shape)
+        out = grad.new_empty(ctx.shape)
         _lookup_backward(*ctx.bags, array(grad), *ctx.drawn, array(out))
         return None, None, None, out, None
 

@@ -69,11 +69,12 @@ def _backward(x, weight, bias, slope, mean, rstd, grad, sums, out):
 def _prelu_gradient(x, slope, grad, out, sums):
     size = x.shape[0]
     for chunk in prange(CHUNKS):
+        first, last = chunk * size // CHUNKS, (chunk + 1) * size // CHUNKS
+        values, gradient, target = x[first:last], grad[first:last], out[first:last]
         total = x.dtype.type(0)
-        for k in range(chunk * size // CHUNKS, (chunk + 1) * size // CHUNKS):
-            below = x[k] <= 0
-            out[k] = slope * grad[k] if below else grad[k]
-            total += grad[k] * x[k] if below else x.dtype.type(0)
+        for k in range(values.shape[0]):
+            target[k] = gradient[k] * (slope if values[k] <= 0 else x.dtype.type(1))
+            total += gradient[k] * min(values[k], x.dtype.type(0))
         sums[chunk] = total
 
 

@@ -14,7 +14,7 @@ from ..adjacency import View
 
 # One warp holds TILE edges × BLOCK channels in registers and adds them up at the end: no program waits for another
 # warp, and there are enough of them to hide what each one waits for.
-TILE, BLOCK, WARPS = 8, 128, 1
+TILE, BLOCK, WARPS = 4, 256, 1
 
 
 def channel_block(channels: int) -> int:
@@ -51,7 +51,7 @@ def backward_side(view: View) -> Side:
     """For programs that own a given feature row and look at its receivers."""
     adj = view.adj
     crow, edge = adj.transpose
-    return _side(view, 1, crow, adj.row, view.nodes, view.given, view.place, view.rows, view.position, edge)
+    return _side(view, 1, crow, adj.receivers, view.nodes, view.given, view.place, view.rows, view.position, edge)
 
 
 def _side(
@@ -124,7 +124,7 @@ def other_end(k, finish, edge, end, place, keep, indirect: tl.constexpr, all_end
     e = k
     if indirect:
         e = tl.load(edge + k, mask=valid, other=0).to(tl.int64)
-    j = tl.load(end + e, mask=valid, other=-1).to(tl.int64)
+    j = tl.load(end + k, mask=valid, other=-1).to(tl.int64)
     if kept:
         valid = valid & (tl.load(keep + e, mask=valid, other=0) != 0)
     if not all_ends:
