@@ -96,8 +96,8 @@ class GraphMAE(nn.Module):
         """The same five steps over fixed shapes: flags instead of lists of nodes, every node through every layer."""
         assert isinstance(self.mask, masking.RandomNodeMask) and graph.sizes is not None
         hidden = self.mask.draw_padded(batch, graph.sizes)  # 1
-        keep = masking.keep_edges(graph, self.drop_edge)
-        code = self._cross(self.encoder(hidden.apply(x, self.mask_token), graph, None, keep))  # 2
+        seen = hidden.apply(x, self.mask_token)
+        code = self._cross(self.encoder(seen, masking.thinned(graph, self.drop_edge)))  # 2
         flag = hidden.masked.unsqueeze(1)
         if self.decoder.wants_remask and self.remask.kind != "none":  # 3
             code = torch.where(flag, 0.0 if self.remask.token is None else self.remask.token, code)
@@ -138,10 +138,10 @@ class GraphMAE(nn.Module):
         else:
             wide = aligned(x) if self.encoder.takes_masked else x
             seen = hidden.apply(wide, nn.functional.pad(self.mask_token, (0, wide.size(1) - x.size(1))))
-        keep = masking.keep_edges(kernels.adjacency(edge_index, x.size(0)), self.drop_edge)
+        graph = masking.thinned(kernels.adjacency(edge_index, x.size(0)), self.drop_edge)
         if read is None or self.encoder.restricts:
-            return self.encoder(seen, edge_index, read, keep)
-        return self.encoder(seen, edge_index, None, keep).index_select(0, read)
+            return self.encoder(seen, graph, read)
+        return self.encoder(seen, graph).index_select(0, read)
 
     def _remask(self, code: Tensor, hidden: MaskedNodes, read: Tensor | None) -> tuple[Tensor, Tensor | None]:
         """The decoder's input, and the nodes its rows belong to; None: all."""

@@ -28,7 +28,7 @@ def some_view(restricted: bool) -> kernels.View:
     if not restricted:
         return kernels.View(adj)
     order = torch.randperm(310, device="cuda")
-    return kernels.View(adj, order[:100], order[50:], torch.rand(2000, device="cuda") < 0.6)
+    return kernels.View(adj.kept(torch.rand(2000, device="cuda") < 0.6), order[:100], order[50:])
 
 
 @pytest.mark.parametrize("restricted", [False, True])

@@ -24,13 +24,15 @@ def adjacency_of(graph: tuple[int, Pairs]) -> kernels.Adjacency:
 
 @st.composite
 def views(draw: st.DrawFn) -> kernels.View:
-    """Any graph (isolated nodes, multi-edges, no edges, one node), any nodes wanted and given, any edges left out."""
+    """Any graph (isolated nodes, multi-edges, no edges, one node), any edges left out, any nodes wanted and given."""
     adj = adjacency_of(draw(graphs))
-    some = st.lists(st.integers(0, adj.num_rows - 1), unique=True, min_size=1).map(torch.tensor)
-    rows, nodes = draw(st.none() | some), draw(st.none() | some)
     edges = adj.col.numel()
     flags = st.lists(st.booleans(), min_size=edges, max_size=edges).map(lambda k: torch.tensor(k, dtype=torch.bool))
-    return kernels.View(adj, rows, nodes, draw(st.none() | flags))
+    keep = draw(st.none() | flags)
+    adj = adj if keep is None else adj.kept(keep)
+    some = st.lists(st.integers(0, adj.num_rows - 1), unique=True, min_size=1).map(torch.tensor)
+    rows, nodes = draw(st.none() | some), draw(st.none() | some)
+    return kernels.View(adj, rows, nodes)
 
 
 def agree(fast: torch.Tensor, slow: torch.Tensor, inputs: tuple[torch.Tensor, ...]) -> None:
@@ -159,9 +161,26 @@ def test_prelu(rows: int, channels: int, slope: float) -> None:
 @given(views())
 def test_a_view_needs_the_wanted_nodes_and_their_senders(view: kernels.View) -> None:
     wanted = set(view.wanted.tolist())
-    keep = [True] * view.adj.col.numel() if view.keep is None else view.keep.tolist()
-    edges = zip(view.adj.col.tolist(), view.adj.row.tolist(), keep, strict=True)
-    assert set(view.needed.tolist()) == wanted | {j for j, i, kept in edges if i in wanted and kept}
+    edges = zip(view.adj.col.tolist(), view.adj.row.tolist(), strict=True)
+    assert set(view.needed.tolist()) == wanted | {j for j, i in edges if i in wanted}
+
+
+@settings(max_examples=60, deadline=None)
+@given(graphs, st.data())
+def test_a_thinned_graph_is_the_graph_of_its_edges(graph: tuple[int, Pairs], data: st.DataObject) -> None:
+    adj = adjacency_of(graph)
+    keep = torch.tensor(
+        data.draw(st.lists(st.booleans(), min_size=len(graph[1]), max_size=len(graph[1]))), dtype=torch.bool
+    )
+    adj.chunks  # noqa: B018 - once known, they are carried over
+    thin, new = adj.kept(keep), kernels.Adjacency.from_edges(adj.edge_index[:, keep], graph[0])
+    for a, b in ((thin.crow, new.crow), (thin.row, new.row), (thin.col, new.col)):
+        assert torch.equal(a, b)
+    assert torch.equal(thin.transpose[0], new.transpose[0])
+    assert torch.equal(thin.col[thin.transpose[1].long()], new.col[new.transpose[1].long()])
+    assert torch.equal(thin.receivers, thin.row[thin.transpose[1].long()])
+    for mine, fresh in zip(thin.chunks, new.chunks, strict=True):
+        assert int((mine.end - mine.begin).sum()) == int((fresh.end - fresh.begin).sum()) == int(keep.sum())
 
 
 @pytest.mark.parametrize("choice", ["reference", "cpu"])

@@ -64,16 +64,15 @@ class StackedEncoder(Encoder):
         x: Tensor | MaskedInput,
         edge_index: Tensor | kernels.Adjacency,
         rows: Tensor | None = None,
-        keep: Tensor | None = None,
     ) -> Tensor:
-        """`x` [N, in_channels] → [N, out_channels], or only `rows` [R] of it; `keep` [E] leaves edges out."""
+        """`x` [N, in_channels] → [N, out_channels], or only `rows` [R] of it."""
         num_nodes = x.x.size(0) if isinstance(x, MaskedInput) else x.size(0)
         adj = kernels.adjacency(edge_index, num_nodes)
-        views = [kernels.View(adj, rows, None, keep)]
+        views = [kernels.View(adj, rows)]
         for _ in self.blocks[1:]:  # on CUDA shapes must not depend on the draw, so only the last layer is restricted
             before = None if views[0].rows is None or adj.col.is_cuda else views[0].needed
             views[0] = replace(views[0], nodes=before)
-            views.insert(0, kernels.View(adj, before, None, keep))
+            views.insert(0, kernels.View(adj, before))
         if isinstance(x, MaskedInput):
             x = x if views[0].rows is None else x.among(views[0].needed)
             views[0] = replace(views[0], nodes=x.nodes)

@@ -43,8 +43,6 @@ class MoleculeGIN(StackedEncoder):
         super().__init__(in_channels, hidden_channels, blocks, output)
         self.embed = nn.Linear(in_channels, hidden_channels, bias=False)
 
-    def forward(
-        self, x: Any, edge_index: Tensor | Adjacency, rows: Tensor | None = None, keep: Tensor | None = None
-    ) -> Tensor:
+    def forward(self, x: Any, edge_index: Tensor | Adjacency, rows: Tensor | None = None) -> Tensor:
         """`x` [N, in_channels] → [N, out_channels]."""
-        return super().forward(self.embed(x), edge_index, rows, keep)
+        return super().forward(self.embed(x), edge_index, rows)

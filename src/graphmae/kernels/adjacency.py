@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import MutableMapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 from torch.utils.weak import WeakIdKeyDictionary
 
@@ -87,6 +89,29 @@ class Adjacency:
         return _offsets(col, self.num_cols).to(self.col.dtype), order.to(self.col.dtype)
 
     @cached_property
+    def symmetric_weight(self) -> Tensor:
+        """[E, 1] 1 / √(in-degree of the receiver · out-degree of the sender), the GCN normalisation."""
+        into, out = (pointer.diff().clamp(min=1).float() for pointer in (self.crow, self.transpose[0]))
+        return (into[self.row.long()] * out[self.col.long()]).rsqrt().unsqueeze(1)
+
+    def kept(self, keep: Tensor) -> Adjacency:
+        """The same nodes with the edges of `keep` [E] alone.
+
+        On CUDA the tensors keep their shapes, so that this can be recorded; what lies behind the last edge is unused.
+        """
+        order = self.transpose[1].long()
+        ahead, back = _Kept.of(keep), _Kept.of(keep[order])
+        transpose = back.pointer(self.transpose[0]), back.take(ahead.before[:-1][order])
+        adj = Adjacency(ahead.pointer(self.crow), ahead.take(self.row), ahead.take(self.col), self.num_cols, transpose)
+        adj.edge_sums, adj.sizes, adj.valid = self.edge_sums, self.sizes, self.valid
+        if "chunks" in self.__dict__ or (keep.is_cuda and self.sizes is None):
+            adj.chunks = tuple(  # type: ignore[assignment]
+                replace(known, begin=part.pointer(known.begin), end=part.pointer(known.end))
+                for known, part in zip(self.chunks, (ahead, back), strict=True)
+            )
+        return adj
+
+    @cached_property
     def receivers(self) -> Tensor:
         """[E] the receiver of each edge, in the order of `transpose`."""
         return self.row.index_select(0, self.transpose[1])
@@ -109,6 +134,27 @@ class Adjacency:
     @cached_property
     def _every_row(self) -> Tensor:
         return torch.arange(self.num_rows, device=self.col.device, dtype=self.col.dtype)
+
+
+class _Kept(NamedTuple):
+    """Some entries of a list, moved together; `before` [E + 1] counts those in front of each."""
+
+    keep: Tensor
+    before: Tensor
+
+    @classmethod
+    def of(cls, keep: Tensor) -> _Kept:
+        return cls(keep, F.pad(keep.cumsum(0, dtype=torch.int32), (1, 0)))
+
+    def pointer(self, pointer: Tensor) -> Tensor:
+        return self.before[pointer.long()].to(pointer.dtype)
+
+    def take(self, values: Tensor) -> Tensor:
+        if not values.is_cuda:
+            return values[self.keep]
+        behind = values.numel()  # where the others go
+        slot = torch.where(self.keep, self.before[:-1], behind).long()
+        return values.new_zeros(behind + 1).scatter_(0, slot, values)[:behind]
 
 
 _KEPT: MutableMapping[Tensor, tuple[tuple[int, int], Adjacency]] = WeakIdKeyDictionary()
@@ -134,30 +180,28 @@ def remember(edge_index: Tensor, adj: Adjacency) -> None:
 
 @dataclass(frozen=True)
 class View:
-    """A graph as one layer sees it: which nodes it is asked for, which it is given, which edges count.
+    """A graph as one layer sees it: which nodes it is asked for, and which it is given.
 
     Attributes:
         rows: [R] nodes whose output is wanted, each once; None: all.
         nodes: [n] the node each given feature row belongs to, each once; None: all, in order. A node that is not
             given counts as a row of zeros.
-        keep: [E] which edges count, in the order of `adj`; None: all.
     """
 
     adj: Adjacency
     rows: Tensor | None = None
     nodes: Tensor | None = None
-    keep: Tensor | None = None
 
     @property
     def num_rows(self) -> int:
         return self.adj.num_rows if self.rows is None else self.rows.numel()
 
-    @property
+    @cached_property
     def wanted(self) -> Tensor:
         """[R] the rows, in the index width of the graph."""
         return self.adj.every_row if self.rows is None else self.rows.to(self.adj.col.dtype)
 
-    @property
+    @cached_property
     def given(self) -> Tensor:
         """[n] the nodes of the feature rows, in the index width of the graph."""
         return self.adj.every_col if self.nodes is None else self.nodes.to(self.adj.col.dtype)
@@ -175,8 +219,7 @@ class View:
     @property
     def senders(self) -> Tensor:
         """[num_cols] whether each node sends to a wanted one."""
-        counts = (self.position >= 0)[self.adj.row.long()]
-        sends = counts if self.keep is None else counts & self.keep
+        sends = (self.position >= 0)[self.adj.row.long()]
         out = torch.zeros(self.adj.num_cols, dtype=torch.bool, device=self.adj.col.device)
         out[self.adj.col[sends].long()] = True
         return out
@@ -187,15 +230,6 @@ class View:
         mark = self.senders
         mark[self.wanted.long()] = True
         return mark.nonzero().squeeze(1)
-
-    @property
-    def symmetric_weight(self) -> Tensor:
-        """[E, 1] 1 / √(in-degree of the receiver · out-degree of the sender) over the edges that count: GCN's."""
-        adj = self.adj
-        ones = torch.ones(adj.col.numel(), device=adj.col.device) if self.keep is None else self.keep.float()
-        into = ones.new_zeros(adj.num_rows).index_add(0, adj.row, ones).clamp(min=1)
-        out = ones.new_zeros(adj.num_cols).index_add(0, adj.col, ones).clamp(min=1)
-        return (into[adj.row.long()] * out[adj.col.long()]).rsqrt().unsqueeze(1)
 
 
 def _positions(index: Tensor, size: int) -> Tensor:

@@ -76,8 +76,7 @@ def _edges(view: View) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """The edges that count: position in the graph, feature rows of sender and receiver (n: none), output row."""
     adj = view.adj
     row = view.position[adj.row.long()]
-    counts = row >= 0 if view.keep is None else (row >= 0) & view.keep
-    edges = counts.nonzero().squeeze(1)
+    edges = (row >= 0).nonzero().squeeze(1)
     none = view.given.numel()
     sender, receiver = (view.place[side[edges].long()].long() for side in (adj.col, adj.row))
     return edges, torch.where(sender < 0, none, sender), torch.where(receiver < 0, none, receiver), row[edges].long()

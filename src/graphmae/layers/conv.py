@@ -133,7 +133,7 @@ class GCNConv(nn.Module):
 
     def forward(self, x: Tensor | MaskedInput, edge_index: Edges, rows: Tensor | None = None) -> Tensor:
         view = kernels.view(edge_index, _num_nodes(x), rows)
-        weight = view.symmetric_weight.to(self.weight.dtype)
+        weight = view.adj.symmetric_weight.to(self.weight.dtype)
         if isinstance(x, MaskedInput) or self.in_channels >= self.width:
             out = kernels.aggregate(view, project(x, self.weight).unsqueeze(1), weight).squeeze(1)
         else:

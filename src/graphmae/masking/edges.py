@@ -21,8 +21,8 @@ def drop_edges(edge_index: Tensor, rate: float) -> Tensor:
     return edge_index[:, keep | (edge_index[0] == edge_index[1])]
 
 
-def keep_edges(adj: Adjacency, rate: float) -> Tensor | None:
-    """The same draw as a mask over the sorted edges, so that nothing changes shape; None: all are kept."""
+def thinned(adj: Adjacency, rate: float) -> Adjacency:
+    """The same draw on sorted edges, without sorting again."""
     if rate == 0.0:
-        return None
-    return (torch.rand(adj.col.numel(), device=adj.col.device) >= rate) | (adj.row == adj.col)
+        return adj
+    return adj.kept((torch.rand(adj.col.numel(), device=adj.col.device) >= rate) | (adj.row == adj.col))

@@ -85,6 +85,8 @@ class GraphStore:
         if pads:  # edges behind the last belong to no row; they only must not point outside
             row, col = row.where(real, num_nodes - 1), col.where(real, num_nodes - 1)
         back = self.back[edge] + edge_start[owner].to(self.back.dtype)
+        if pads:
+            back = back.where(real, num_edges - 1)
         transpose = _offsets(self.out_degree[node]), back
         graph = Adjacency(_offsets(self.in_degree[node]), row, col, num_nodes, transpose)
         graph.sizes = sizes

@@ -16,12 +16,12 @@ torch.manual_seed(0)
 for nodes, edges, heads, channels in [(7, 20, 2, 5), (5, 0, 1, 3), (6, 230, 3, 33), (1, 70, 1, 1)]:
     adj = kernels.adjacency(torch.randint(nodes, (2, edges)), nodes)  # some rows fall into several pieces
     some = torch.randperm(nodes)[: max(1, nodes // 2)]
-    keep = torch.rand(edges) < 0.7
     given = torch.arange(min(1, nodes - 1), nodes)
-    for view in (kernels.View(adj), kernels.View(adj, some, None, keep), kernels.View(adj, some, given, keep)):
+    thin = adj.kept(torch.rand(edges) < 0.7)
+    for view in (kernels.View(adj), kernels.View(thin, some), kernels.View(thin, some, given)):
         x = torch.randn(view.given.numel(), heads, channels, requires_grad=True)
         grad = torch.randn(view.num_rows, heads, channels)
-        weight = torch.randn(edges, heads, requires_grad=True)
+        weight = torch.randn(view.adj.col.numel(), heads, requires_grad=True)
         vectors = torch.randn(2, heads, channels, requires_grad=True)
         shared = torch.randn(view.given.numel(), 1, channels, requires_grad=True)
         for inputs, call in (

@@ -53,6 +53,7 @@ def test_padding_changes_no_real_row(encoder: str) -> None:
     exact, padded = store.take(ids), store.take_padded(ids, 16, 32)
     assert int(padded.graph.valid) == 11
     assert (padded.x[11:] == 0).all()
+    assert int(padded.graph.receivers.max()) < 16  # edges that only pad point nowhere outside
     options = {"dropout": 0.0, **({"heads": 2, "attention_dropout": 0.0, "norm": "batch"} if encoder == "gat" else {})}
     network = gm.encoders.build(encoder, in_channels=5, hidden_channels=8, **options)
     with kernels.use("reference"):

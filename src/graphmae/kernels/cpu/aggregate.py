@@ -11,11 +11,11 @@ from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
 from ..adjacency import View
-from .tools import FAST, array, keep_of
+from .tools import FAST, array
 
 
 @njit(parallel=True, cache=True, fastmath=FAST)
-def _gather(crow, edge, end, rows, place, keep, x, weight, out):
+def _gather(crow, edge, end, rows, place, x, weight, out):
     """out[r, h] = Σ_{k in row rows[r]} weight[edge[k], h] · x[place[end[edge[k]]], h]"""
     heads, channels = out.shape[1], out.shape[2]
     for r in prange(rows.shape[0]):
@@ -24,7 +24,7 @@ def _gather(crow, edge, end, rows, place, keep, x, weight, out):
         for k in range(crow[i], crow[i + 1]):
             e = edge[k] if edge.shape[0] > 0 else k
             j = place[end[e]]
-            if j < 0 or (keep.shape[0] > 0 and not keep[e]):
+            if j < 0:
                 continue
             for h in range(heads):
                 source, target = x[j, h], out[r, h]
@@ -38,13 +38,13 @@ def _gather(crow, edge, end, rows, place, keep, x, weight, out):
 
 
 @njit(parallel=True, cache=True, fastmath=FAST)
-def _edge_dots(row, col, position, place, keep, a, b, out):
+def _edge_dots(row, col, position, place, a, b, out):
     """out[e, h] = ⟨a[position[row[e]], h], b[place[col[e]], h]⟩, 0 for edges that do not count"""
     for e in prange(row.shape[0]):
         r, j = position[row[e]], place[col[e]]
         for h in range(out.shape[1]):
             total = out.dtype.type(0)
-            if r >= 0 and j >= 0 and (keep.shape[0] == 0 or keep[e]):
+            if r >= 0 and j >= 0:
                 left, right = a[r, h], b[j, h]
                 for c in range(a.shape[2]):
                     total += left[c] * right[c]
@@ -58,7 +58,7 @@ class _Aggregate(Function):
         out = x.new_empty(view.num_rows, x.size(1), x.size(2))
         weights = x.new_empty(0, x.size(1)) if weight is None else weight
         _gather(
-            array(adj.crow), array(adj.col[:0]), array(adj.col), array(view.wanted), array(view.place), keep_of(view),
+            array(adj.crow), array(adj.col[:0]), array(adj.col), array(view.wanted), array(view.place),
             array(x), array(weights), array(out),
         )  # fmt: skip
         ctx.view = view
@@ -75,13 +75,13 @@ class _Aggregate(Function):
             crow, edges = adj.transpose
             gx = torch.empty_like(x)
             _gather(
-                array(crow), array(edges), array(adj.row), array(view.given), array(view.position), keep_of(view),
+                array(crow), array(edges), array(adj.row), array(view.given), array(view.position),
                 array(grad), array(weight), array(gx),
             )  # fmt: skip
         if ctx.needs_input_grad[2]:
             gweight = torch.empty_like(weight)
             ends = array(adj.row), array(adj.col), array(view.position), array(view.place)
-            _edge_dots(*ends, keep_of(view), array(grad), array(x), array(gweight))
+            _edge_dots(*ends, array(grad), array(x), array(gweight))
         return None, gx, gweight
 
 

@@ -12,7 +12,7 @@ from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
 from ..adjacency import View
-from .tools import FAST, array, chance, draw, keep_of, scalar
+from .tools import FAST, array, chance, draw, scalar
 
 
 @njit(parallel=True, cache=True, fastmath=FAST)
@@ -30,7 +30,7 @@ def _scores(x, vectors, out):
 
 
 @njit(parallel=True, cache=True, fastmath=FAST)
-def _attend(crow, col, rows, place, keep, x, score, slope, seed, threshold, scale, alpha, out):
+def _attend(crow, col, rows, place, x, score, slope, seed, threshold, scale, alpha, out):
     """alpha[e, h] = softmax over a row of leaky_relu(score); out[r, h] = Σ_e dropout(alpha) · x[sender of e, h]"""
     heads, channels = out.shape[1], out.shape[2]
     shared = x.shape[1] == 1
@@ -40,27 +40,22 @@ def _attend(crow, col, rows, place, keep, x, score, slope, seed, threshold, scal
             own = score[place[i], 1, h] if place[i] >= 0 else score.dtype.type(0)
             highest = -np.inf
             for e in range(crow[i], crow[i + 1]):
-                if keep.shape[0] == 0 or keep[e]:
-                    v = own
-                    if place[col[e]] >= 0:
-                        v += score[place[col[e]], 0, h]
-                    v = v if v > 0 else slope * v
-                    alpha[e, h] = v
-                    highest = max(highest, v)
+                v = own
+                if place[col[e]] >= 0:
+                    v += score[place[col[e]], 0, h]
+                v = v if v > 0 else slope * v
+                alpha[e, h] = v
+                highest = max(highest, v)
             total = 0.0
             for e in range(crow[i], crow[i + 1]):
-                if keep.shape[0] == 0 or keep[e]:
-                    alpha[e, h] = np.exp(alpha[e, h] - highest)
-                    total += alpha[e, h]
-                else:
-                    alpha[e, h] = 0
+                alpha[e, h] = np.exp(alpha[e, h] - highest)
+                total += alpha[e, h]
             for e in range(crow[i], crow[i + 1]):
-                if total > 0:
-                    alpha[e, h] /= total
+                alpha[e, h] /= total
         out[r] = 0
         for e in range(crow[i], crow[i + 1]):
             j = place[col[e]]
-            if j < 0 or (keep.shape[0] > 0 and not keep[e]):
+            if j < 0:
                 continue
             for h in range(heads):
                 w = alpha[e, h]
@@ -73,9 +68,7 @@ def _attend(crow, col, rows, place, keep, x, score, slope, seed, threshold, scal
 
 
 @njit(parallel=True, cache=True, fastmath=FAST)
-def _attend_rows_backward(
-    crow, col, rows, place, keep, x, score, slope, seed, threshold, scale, alpha, grad, logit, own
-):
+def _attend_rows_backward(crow, col, rows, place, x, score, slope, seed, threshold, scale, alpha, grad, logit, own):
     """Gradients of the logits of every edge, and of the receiver's score: own[r, h]."""
     heads, channels = grad.shape[1], grad.shape[2]
     shared = x.shape[1] == 1
@@ -85,8 +78,7 @@ def _attend_rows_backward(
             j = place[col[e]]
             for h in range(heads):
                 g = grad.dtype.type(0)
-                counts = j >= 0 and (keep.shape[0] == 0 or keep[e])
-                if counts and (threshold == 0 or draw(seed, e * heads + h) >= threshold):
+                if j >= 0 and (threshold == 0 or draw(seed, e * heads + h) >= threshold):
                     left, right = grad[r, h], x[j, 0 if shared else h]
                     for c in range(channels):
                         g += left[c] * right[c]
@@ -147,7 +139,7 @@ class _Attend(Function):
         alpha = x.new_empty(adj.col.numel(), heads)
         out = x.new_empty(view.num_rows, heads, x.size(2))
         drawn = (*chance(p), scalar(x, 1 / (1 - p)))
-        graph = (array(adj.crow), array(adj.col), array(view.wanted), array(view.place), keep_of(view))
+        graph = (array(adj.crow), array(adj.col), array(view.wanted), array(view.place))
         _attend(*graph, array(x), array(score), scalar(x, slope), *drawn, array(alpha), array(out))
         ctx.view, ctx.slope, ctx.drawn, ctx.graph = view, slope, drawn, graph
         ctx.save_for_backward(x, vectors, score, alpha)

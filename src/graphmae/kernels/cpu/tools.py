@@ -9,8 +9,6 @@ import torch
 from numba import njit
 from torch import Tensor
 
-from ..adjacency import View
-
 FAST = {"contract", "reassoc", "nsz"}
 
 
@@ -34,10 +32,6 @@ def chance(p: float) -> tuple[np.uint64, np.uint32]:
     """A fresh seed (none is drawn where nothing is dropped) and the threshold a draw must reach to be kept."""
     seed = int(torch.randint(2**63 - 1, ())) if p else 0
     return np.uint64(seed), np.uint32(int(p * 2.0**32))
-
-
-def keep_of(view: View) -> Any:
-    return np.empty(0, dtype=np.bool_) if view.keep is None else array(view.keep)
 
 
 def scalar(x: Tensor, value: float) -> Any:

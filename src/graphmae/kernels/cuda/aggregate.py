@@ -29,10 +29,10 @@ from .tools import (
 
 @triton.jit
 def _gather(
-    crow, edge, end, place, keep, owners, piece_row, piece_begin, piece_end, piece_lone,
+    crow, edge, end, place, owners, piece_row, piece_begin, piece_end, piece_lone,
     x, weight, seed, out, heads, channels, x_heads, p, scale,
     all_rows: tl.constexpr, all_ends: tl.constexpr, pieces: tl.constexpr, indirect: tl.constexpr,
-    kept: tl.constexpr, weighted: tl.constexpr, drop: tl.constexpr, tile: tl.constexpr, block: tl.constexpr,
+    weighted: tl.constexpr, drop: tl.constexpr, tile: tl.constexpr, block: tl.constexpr,
 ):  # fmt: skip
     """out[r, h] = Σ_{e of row r} dropout(weight)[e, h] · x[other end of e, h]: a program a piece, head, block."""
     r, _node, begin, finish, lone, _leads = own_edges(
@@ -46,7 +46,7 @@ def _gather(
     total = tl.zeros((tile, block), dtype=tl.float32)
     for start in range(begin, finish, tile):
         k = start + tl.arange(0, tile)
-        e, valid, j = other_end(k, finish, edge, end, place, keep, indirect, all_ends, kept)
+        e, valid, j = other_end(k, finish, edge, end, place, indirect, all_ends)
         valid = valid & (j >= 0)
         source = x + (j * x_heads + (h if x_heads > 1 else 0))[:, None] * channels + c[None, :]
         value = tl.load(source, mask=valid[:, None] & inside[None, :], other=0.0).to(tl.float32)
@@ -58,14 +58,12 @@ def _gather(
 
 
 @triton.jit
-def _edge_dots(row, col, position, place, keep, a, b, out, heads, channels, kept: tl.constexpr, block: tl.constexpr):
+def _edge_dots(row, col, position, place, a, b, out, heads, channels, block: tl.constexpr):
     """out[e, h] = ⟨a[position[row[e]], h], b[place[col[e]], h]⟩, one program an edge and head."""
     e = tl.program_id(0).to(tl.int64)
     h = tl.program_id(1)
     r, j = tl.load(position + tl.load(row + e)).to(tl.int64), tl.load(place + tl.load(col + e)).to(tl.int64)
     limit = tl.where((r >= 0) & (j >= 0), channels, 0)
-    if kept:
-        limit = tl.where(tl.load(keep + e) != 0, limit, 0)
     total = tl.zeros((block,), dtype=tl.float32)
     for start in range(0, channels, block):
         c = start + tl.arange(0, block)
@@ -92,11 +90,10 @@ class _Aggregate(Function):
             gx = gather(backward_side(view), x.size(0), grad, weight, heads)
         if ctx.needs_input_grad[2]:
             gweight = torch.empty_like(weight)
-            keep = adj.col if view.keep is None else view.keep
             if gweight.numel():
                 _edge_dots[(adj.col.numel(), heads)](
-                    adj.row, adj.col, view.position, view.place, keep, grad, x, gweight, heads, channels,
-                    kept=view.keep is not None, block=channel_block(channels), num_warps=1,
+                    adj.row, adj.col, view.position, view.place, grad, x, gweight, heads, channels,
+                    block=channel_block(channels), num_warps=1,
                 )  # fmt: skip
         return None, gx, gweight
 

@@ -62,17 +62,17 @@ def _located(place, i, all_ends: tl.constexpr):
 
 
 @triton.jit
-def _leaky(k, finish, col, place, keep, score, own, slope, heads, h, all_ends: tl.constexpr, kept: tl.constexpr):
+def _leaky(k, finish, col, place, score, own, slope, heads, h, all_ends: tl.constexpr):
     """Logits of a tile of edges, −∞ for those that do not count."""
-    _, valid, j = other_end(k, finish, col, col, place, keep, False, all_ends, kept)
+    _, valid, j = other_end(k, finish, col, col, place, False, all_ends)
     v = own + _score(score, j, 0, heads, h, valid)
     return tl.where(valid, tl.where(v > 0, v, slope * v), float("-inf"))
 
 
 @triton.jit
 def _weights(
-    crow, col, rows, place, keep, score, alpha, heads, slope,
-    all_rows: tl.constexpr, all_ends: tl.constexpr, kept: tl.constexpr, wide: tl.constexpr,
+    crow, col, rows, place, score, alpha, heads, slope,
+    all_rows: tl.constexpr, all_ends: tl.constexpr, wide: tl.constexpr,
 ):  # fmt: skip
     """alpha[e, h] = softmax over the edges of a row: a program a row and head. Most rows fit into one look."""
     i = tl.program_id(0).to(tl.int64)
@@ -83,11 +83,11 @@ def _weights(
     mine = _located(place, i, all_ends)
     own = _score(score, mine, 1, heads, h, mine >= 0)
     k = begin + tl.arange(0, wide)
-    first = _leaky(k, finish, col, place, keep, score, own, slope, heads, h, all_ends, kept)
+    first = _leaky(k, finish, col, place, score, own, slope, heads, h, all_ends)
     highest = first
     for start in range(begin + wide, finish, wide):
         at = start + tl.arange(0, wide)
-        v = _leaky(at, finish, col, place, keep, score, own, slope, heads, h, all_ends, kept)
+        v = _leaky(at, finish, col, place, score, own, slope, heads, h, all_ends)
         highest = tl.maximum(highest, v)
     top = tl.max(highest, axis=0)
     top = tl.where(top == float("-inf"), 0.0, top)  # no edge counts
@@ -95,23 +95,23 @@ def _weights(
     sums = first
     for start in range(begin + wide, finish, wide):
         at = start + tl.arange(0, wide)
-        v = _leaky(at, finish, col, place, keep, score, own, slope, heads, h, all_ends, kept)
+        v = _leaky(at, finish, col, place, score, own, slope, heads, h, all_ends)
         sums += tl.exp(v - top)
     total = tl.sum(sums, axis=0)
     total = tl.where(total > 0, total, 1.0)
     tl.store(alpha + k * heads + h, first / total, mask=k < finish)
     for start in range(begin + wide, finish, wide):
         at = start + tl.arange(0, wide)
-        v = _leaky(at, finish, col, place, keep, score, own, slope, heads, h, all_ends, kept)
+        v = _leaky(at, finish, col, place, score, own, slope, heads, h, all_ends)
         tl.store(alpha + at * heads + h, tl.exp(v - top) / total, mask=at < finish)
 
 
 @triton.jit
 def _rows_backward(
-    crow, edge, end, place, keep, owners, piece_row, piece_begin, piece_end, piece_lone,
+    crow, edge, end, place, owners, piece_row, piece_begin, piece_end, piece_lone,
     x, score, seed, alpha, grad, dots, sums, heads, channels, x_heads, slope, p, scale,
     all_rows: tl.constexpr, all_ends: tl.constexpr, pieces: tl.constexpr, indirect: tl.constexpr,
-    kept: tl.constexpr, drop: tl.constexpr, tile: tl.constexpr, block: tl.constexpr,
+    drop: tl.constexpr, tile: tl.constexpr, block: tl.constexpr,
 ):  # fmt: skip
     """dots[e, h]: the gradient of alpha. With l' the slope at the logit, sums[r] = Σ α d, Σ α d l', Σ α l', own score.
 
@@ -130,7 +130,7 @@ def _rows_backward(
     slopes = tl.zeros((tile,), dtype=tl.float32)
     for start in range(begin, finish, tile):
         k = start + tl.arange(0, tile)
-        e, valid, j = other_end(k, finish, edge, end, place, keep, indirect, all_ends, kept)
+        e, valid, j = other_end(k, finish, edge, end, place, indirect, all_ends)
         products = tl.zeros((tile, block), dtype=tl.float32)
         for first in range(0, channels, block):
             c = first + tl.arange(0, block)
@@ -155,9 +155,9 @@ def _rows_backward(
 
 @triton.jit
 def _cols_backward(
-    crow, edge, end, place, keep, owners, piece_row, piece_begin, piece_end, piece_lone,
+    crow, edge, end, place, owners, piece_row, piece_begin, piece_end, piece_lone,
     vectors, score, seed, alpha, grad, dots, sums, gx, gscore, heads, channels, slope, p, scale,
-    all_rows: tl.constexpr, all_ends: tl.constexpr, pieces: tl.constexpr, indirect: tl.constexpr, kept: tl.constexpr,
+    all_rows: tl.constexpr, all_ends: tl.constexpr, pieces: tl.constexpr, indirect: tl.constexpr,
     shared: tl.constexpr, num_heads: tl.constexpr, drop: tl.constexpr, tile: tl.constexpr, block: tl.constexpr,
 ):  # fmt: skip
     """gx[n, h] = Σ_e dropout(alpha)[e, h] · grad[row of e, h] + the part through both scores: a program a piece, block.
@@ -180,7 +180,7 @@ def _cols_backward(
         gained = tl.zeros((tile,), dtype=tl.float32)
         for start in range(begin, finish, tile):
             k = start + tl.arange(0, tile)
-            e, valid, r = other_end(k, finish, edge, end, place, keep, indirect, all_ends, kept)
+            e, valid, r = other_end(k, finish, edge, end, place, indirect, all_ends)
             valid = valid & (r >= 0)
             w = tl.load(alpha + e * heads + h, mask=valid, other=0.0)
             about = sums + (r * heads + h) * 4
@@ -216,8 +216,8 @@ class _Attend(Function):
             )
         if view.num_rows:
             _weights[(view.num_rows, heads)](
-                adj.crow, adj.col, view.wanted, view.place, side.arguments["keep"], score, alpha, heads, slope,
-                all_rows=view.rows is None, all_ends=view.nodes is None, kept=view.keep is not None,
+                adj.crow, adj.col, view.wanted, view.place, score, alpha, heads, slope,
+                all_rows=view.rows is None, all_ends=view.nodes is None,
                 wide=WIDE, num_warps=1,
             )  # fmt: skip
         ctx.view, ctx.slope, ctx.p = view, slope, p

@@ -69,9 +69,8 @@ def _side(
     arguments = {
         "crow": crow, "edge": end if edge is None else edge, "end": end, "place": place, "owners": owners,
         "piece_row": crow, "piece_begin": crow, "piece_end": crow, "piece_lone": crow,
-        "keep": crow if view.keep is None else view.keep,
         "indirect": edge is not None, "all_rows": some is None, "all_ends": others is None,
-        "kept": view.keep is not None, "pieces": False,
+        "pieces": False,
     }  # fmt: skip
     if view.adj.sizes is not None:
         return Side(owners.numel(), arguments, adds=False)
@@ -118,15 +117,13 @@ def own_edges(
 
 
 @triton.jit
-def other_end(k, finish, edge, end, place, keep, indirect: tl.constexpr, all_ends: tl.constexpr, kept: tl.constexpr):
+def other_end(k, finish, edge, end, place, indirect: tl.constexpr, all_ends: tl.constexpr):
     """(edge, whether it counts, where the row of its other end lies or −1) of a tile."""
     valid = k < finish
     e = k
     if indirect:
         e = tl.load(edge + k, mask=valid, other=0).to(tl.int64)
     j = tl.load(end + k, mask=valid, other=-1).to(tl.int64)
-    if kept:
-        valid = valid & (tl.load(keep + e, mask=valid, other=0) != 0)
     if not all_ends:
         j = tl.load(place + j, mask=valid, other=-1).to(tl.int64)
     return e, valid, j

@@ -1,0 +1,91 @@
+"""Write the README's tables from the committed results; a test fails when they differ.
+
+    python -m benchmarks.tables
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "benchmarks/results"
+ROWS = {
+    "raw": "raw features",
+    "untrained": "untrained encoder, same shape",
+    "supervised": "the same encoder, supervised",
+    "pretrained": "**graphmae**",
+}
+WORKS = {
+    "cora": "Cora recipe",
+    "citeseer": "CiteSeer recipe",
+    "pubmed": "PubMed recipe",
+    "imdb-b": "IMDB-BINARY, batches of 32",
+    "nci1": "NCI1, batches of 16",
+    "arxiv": "graph of ogbn-arxiv's size, 3 × 1024",
+    "molecules": "8,192 molecules, GIN 5 × 300, batches of 256",
+}
+
+
+def load(name: str) -> Any:
+    return json.loads((RESULTS / name).read_text())
+
+
+def node_results() -> str:
+    """Accuracy on the three Planetoid sets, row by row."""
+    results = [load(f"node-{name}.json") for name in ("cora", "citeseer", "pubmed")]
+    lines = ["| | Cora | CiteSeer | PubMed |", "|---|---|---|---|"]
+    for row, title in ROWS.items():
+        cells = []
+        for result in results:
+            scores = [run["rows"][row][result["rule"]] for run in result["runs"]]
+            mean = sum(scores) / len(scores)
+            deviation = (sum((s - mean) ** 2 for s in scores) / len(scores)) ** 0.5
+            text = f"{mean:.2f} ± {deviation:.2f}"
+            cells.append(f"**{text}**" if row == "pretrained" else text)
+        lines.append(f"| {title} | {' | '.join(cells)} |")
+    published = [f"{r['published']['mean']} ± {r['published']['std']}" for r in results]
+    return "\n".join([*lines, f"| published | {' | '.join(published)} |"])
+
+
+def performance() -> str:
+    """Time of an epoch and peak memory, ours against stock PyG."""
+    lines = []
+    for name in ("step-cpu.json", "step-cuda.json"):
+        measured = load(name)
+        lines += [
+            f"| {measured[0]['device']} | stock PyG | graphmae | | memory, stock | memory, graphmae |",
+            "|---|---|---|---|---|---|",
+        ]
+        for line in measured:
+            times = f"{_time(line['stock_ms'])} | {_time(line['ours_ms'])} | **{1 / line['ratio']:.1f} ×**"
+            memory = f"{_size(line['stock_bytes'])} | {_size(line['ours_bytes'])}"
+            lines.append(f"| {WORKS[line['work']]} | {times} | {memory} |")
+        lines.append("")
+    return "\n".join(lines[:-1])
+
+
+def _time(ms: float) -> str:
+    return f"{ms / 1e3:.2f} s" if ms >= 1000 else f"{ms:.0f} ms" if ms >= 100 else f"{ms:.2f} ms"
+
+
+def _size(count: int) -> str:
+    return f"{count / 2**30:.1f} GiB" if count >= 2**30 else f"{count / 2**20:.0f} MiB"
+
+
+TABLES = {"node-results": node_results, "performance": performance}
+
+
+def written(text: str) -> str:
+    """`text` with every block `<!-- name -->` … `<!-- /name -->` filled anew."""
+    for name, make in TABLES.items():
+        pattern = rf"(<!-- {name} -->\n).*?(\n<!-- /{name} -->)"
+        text = re.sub(pattern, lambda match, make=make: f"{match[1]}\n{make()}\n{match[2]}", text, flags=re.DOTALL)
+    return text
+
+
+if __name__ == "__main__":
+    readme = ROOT / "README.md"
+    readme.write_text(written(readme.read_text()))

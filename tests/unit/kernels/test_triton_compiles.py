@@ -1,0 +1,62 @@
+"""Every Triton kernel compiles for a Hopper device, without one: the interpreter accepts more than the compiler."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+CODE = """
+import importlib
+import triton
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+
+NUMBERS = {"heads": "i32", "channels": "i32", "x_heads": "i32", "p": "fp32", "scale": "fp32", "eps": "fp32"}
+FLOATS = {"x", "weight", "out", "alpha", "grad", "dots", "score", "vectors", "gx", "gscore", "sums", "bias", "moments",
+          "totals", "a", "b"}
+
+
+def compile_for_hopper(kernel, constants, rows="*i32", slope="fp32"):
+    signature = {}
+    for name in kernel.arg_names:
+        if name in constants:
+            signature[name] = "constexpr"
+        elif name == "rows":
+            signature[name] = rows
+        elif name == "slope":
+            signature[name] = slope
+        elif name == "seed":
+            signature[name] = "*i64"
+        elif name == "piece_lone":
+            signature[name] = "*i1"
+        else:
+            signature[name] = NUMBERS.get(name, "*fp32" if name in FLOATS else "*i32")
+    triton.compile(ASTSource(kernel, signature, constants), target=GPUTarget("cuda", 90, 32), options={"num_warps": 1})
+
+
+attend, aggregate, norm, layer_norm = (
+    importlib.import_module(f"graphmae.kernels.cuda.{name}") for name in ("attend", "aggregate", "norm", "layer_norm")
+)
+for some, pieces, indirect in ((False, True, False), (True, True, True), (True, False, True)):
+    side = {"all_rows": not some, "all_ends": not some, "pieces": pieces, "indirect": indirect, "drop": some,
+            "tile": 4, "block": 256}
+    compile_for_hopper(aggregate._gather, {**side, "weighted": some})
+    compile_for_hopper(attend._rows_backward, side)
+    compile_for_hopper(attend._cols_backward, {**side, "shared": some, "num_heads": 4})
+    compile_for_hopper(attend._weights, {"all_rows": not some, "all_ends": not some, "wide": 32})
+compile_for_hopper(aggregate._edge_dots, {"block": 128})
+compile_for_hopper(attend._scores, {"block": 128})
+for kernel in (norm._moments, norm._apply, norm._gradient_sums, norm._gradient):
+    compile_for_hopper(kernel, {"chunks": 32, "height": 32, "width": 64}, rows="i32", slope="*fp32")
+compile_for_hopper(layer_norm._forward, {"block": 1024}, rows="i32", slope="*fp32")
+compile_for_hopper(layer_norm._backward, {"block": 1024, "programs": 1024}, rows="i32", slope="*fp32")
+print("compiled")
+"""
+
+
+def test_the_kernels_compile_for_a_device() -> None:
+    pytest.importorskip("triton", reason="Triton is not installed")
+    done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, timeout=300)
+    assert done.stdout.strip() == "compiled", done.stderr
