@@ -1,6 +1,6 @@
 """Write the README's tables from the committed results; a test fails when they differ.
 
-    python -m benchmarks.tables
+python -m benchmarks.tables
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from .data import REGISTRY, NodeDataset
 from .data.files import from_data, open_dataset, section_of
 from .data.splits import with_split
 from .embedding import embed_graph
-from .evaluation import judge
+from .evaluation import judge_seeds
 from .model import GraphMAE
 from .pretrained import load
 from .results import Result, read_json
@@ -61,9 +61,14 @@ def run(
     data_root: str | Path | None = None,
     device: str = "auto",
     resume: bool = False,
+    jobs: int = 1,
+    imports: Sequence[str] = (),
     progress: bool = True,
 ) -> Result:
     """Run an experiment: pre-train and evaluate once a seed, leave everything in `out`.
+
+    `jobs` seeds run side by side in processes of their own (call it under `if __name__ == "__main__":` then);
+    `imports` names the Python files that register parts of your own there.
 
     >>> result = run("node/cora", seeds=range(20), out="runs/cora")  # doctest: +SKIP
     >>> result.mean, result.std  # doctest: +SKIP
@@ -77,6 +82,8 @@ def run(
         root=data_root,
         device=device,
         resume=resume,
+        jobs=jobs,
+        imports=imports,
         display=Progress() if progress else quiet,
     )
 
@@ -247,11 +254,9 @@ def evaluate(
     dataset.check_labels()
     _check_width(made, dataset.graphs)
     place = resolve_device(device)
-    runs = []
     with numerics(place):
-        for seed in seeds:
-            rows = judge(made.encoder, partial(pretrained.fresh_encoder, made), dataset, settings, seed, place)
-            runs.append({"seed": seed, "rows": rows})
+        tables = judge_seeds(made.encoder, partial(pretrained.fresh_encoder, made), dataset, settings, seeds, place)
+    runs = [{"seed": seed, "rows": rows} for seed, rows in zip(seeds, tables, strict=True)]
     return Result(
         recipe=str(network) if isinstance(network, str | Path) else type(made.encoder).__name__,
         metric=dataset.metric,

@@ -6,6 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from . import kernels
 from .layers import BagRows, Factored
 from .registry import Registry
 from .runtime.errors import ConfigError, DataError
@@ -37,12 +38,11 @@ class ScaledCosineError(nn.Module):
     def forward(self, prediction: Tensor | Factored, target: Tensor | BagRows) -> Tensor:
         if isinstance(prediction, Factored) and isinstance(target, BagRows):
             length = target.bags.length.index_select(0, target.rows)
-            dot, found = prediction.dot(target), _root(prediction.squared_length())
+            found = _root(prediction.squared_length())
+            cosine = prediction.dot(target) / (_at_least(found) * _at_least(length))
         else:
             assert isinstance(prediction, Tensor) and isinstance(target, Tensor)
-            length = torch.linalg.vector_norm(target, dim=-1)
-            dot, found = (prediction * target).sum(-1), torch.linalg.vector_norm(prediction, dim=-1)
-        cosine = dot / (_at_least(found) * _at_least(length))
+            cosine, length = kernels.cosine(prediction, target)
         # Rounding can push the cosine past 1; a fractional power of a negative number is NaN.
         error = (1 - cosine).clamp(min=0).pow(self.gamma)
         return _mean_over(error, length > 0)

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from . import decoders, encoders, kernels, losses, masking
 from .config import Recipe
 from .kernels import Adjacency
-from .layers import BagRows, Factored, MaskedInput, aligned, bags_of
+from .layers import BagRows, Factored, Linear, MaskedInput, aligned, bags_of
 from .masking.nodes import MaskedNodes, NodeMask
 from .runtime.errors import ConfigError
 from .runtime.seed import preserved_randomness
@@ -63,7 +63,7 @@ class GraphMAE(nn.Module):
         self.drop_edge = drop_edge
         self.inputs: dict[str, object] = {}  # how features and self-loops were treated; stored with the weights
         self.mask_token = nn.Parameter(torch.zeros(features))
-        self.bridge = nn.Linear(code, int(decoder.in_channels), bias=False)  # type: ignore[arg-type]
+        self.bridge = Linear(code, int(decoder.in_channels), bias=False)  # type: ignore[arg-type]
         self.remask = masking.Remask(remask, int(decoder.in_channels))  # type: ignore[arg-type]
 
     @property

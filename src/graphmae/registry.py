@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import functools
 import importlib
+import importlib.util
 import inspect
 import re
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from importlib import metadata
+from pathlib import Path
 from typing import Any, Generic, TypeVar, get_type_hints
 
-from .runtime.errors import ConfigError, unknown
+from .runtime.errors import ConfigError, InputError, unknown
 from .runtime.values import mismatch
 
 T = TypeVar("T")
@@ -163,3 +166,23 @@ def _remember_arguments(cls: type, name: str) -> None:
 
     cls.__init__ = init  # type: ignore[misc]
     cls.registered_name = name  # type: ignore[attr-defined]
+
+
+def import_parts(sources: Iterable[str]) -> None:
+    """Run the user's files or modules, whose decorators register parts."""
+    for source in sources:
+        path = Path(source)
+        try:
+            if path.suffix == ".py":
+                spec = importlib.util.spec_from_file_location(path.stem, path)
+                if spec is None or spec.loader is None or not path.is_file():
+                    raise InputError(f"--import: no file {source!r}")
+                module = importlib.util.module_from_spec(spec)
+                sys.modules[path.stem] = module
+                spec.loader.exec_module(module)
+            else:
+                importlib.import_module(source)
+        except InputError:
+            raise
+        except (Exception, SystemExit) as error:  # whatever the user's file does wrong
+            raise InputError(f"--import {source!r} failed: {type(error).__name__}: {error}") from None

@@ -87,6 +87,15 @@ def test_batch_norm_agrees_with_the_reference_in_float64(rows: int, real: int, c
         assert (a - b).norm() <= 2e-3 * b.norm() + 1e-4  # a value beside the activation's kink may fall on either side
 
 
+def test_cosine_agrees_with_the_reference_in_float64() -> None:
+    z, x = torch.randn(50, 1433, device="cuda"), torch.randn(50, 1433, device="cuda")
+    z[0] = 0
+    z.requires_grad_()
+    grad = torch.randn(50, device="cuda")
+    (fast, _), (slow, _) = cuda.cosine(z, x, 1e-12), reference.cosine(z.double(), x.double(), 1e-12)
+    close((fast, *torch.autograd.grad(fast, z, grad)), (slow, *torch.autograd.grad(slow, z, grad.double())))
+
+
 @pytest.mark.parametrize("encoder", ["gat", "gcn", "gin"])
 def test_a_step_on_cuda_agrees_with_the_cpu(encoder: str, monkeypatch: pytest.MonkeyPatch) -> None:
     quiet = ["encoder.dropout=0", "decoder.dropout=0", "decoder.attention_dropout=0"]

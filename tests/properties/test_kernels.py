@@ -150,6 +150,22 @@ def test_padding_rows_do_not_count_in_a_batch_norm() -> None:
 
 
 @settings(max_examples=40, deadline=None)
+@given(st.integers(0, 20), st.integers(1, 40))
+def test_cosine(rows: int, channels: int) -> None:
+    z, x = torch.randn(rows, channels), torch.randn(rows, channels)
+    z[: rows // 3], x[rows // 2 :: 2] = 0, 0  # rows of zeros have no direction
+    z.requires_grad_()
+    with kernels.use("cpu"):
+        fast, length = kernels.cosine(z, x)
+    slow, expected = reference.cosine(z.double(), x.double(), 1e-12)
+    assert torch.allclose(length.double(), expected, rtol=1e-5)
+    grad = torch.randn_like(slow)
+    (a,), (b,) = torch.autograd.grad(fast, z, grad.float()), torch.autograd.grad(slow, z, grad)
+    assert torch.allclose(fast.double(), slow, atol=1e-6)
+    assert torch.allclose(a.double(), b.double(), rtol=1e-4, atol=1e-5)
+
+
+@settings(max_examples=40, deadline=None)
 @given(st.integers(0, 50), st.integers(1, 9), st.floats(-1, 1))
 def test_prelu(rows: int, channels: int, slope: float) -> None:
     x, below = torch.randn(rows, channels, requires_grad=True), torch.tensor([slope], requires_grad=True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import json
 import sys
 from pathlib import Path
@@ -11,8 +9,22 @@ from typing import Annotated, Any
 
 import typer
 
+from ..registry import import_parts
 from ..results import Result
 from ..runtime.errors import InputError
+
+__all__ = [
+    "DataRoot",
+    "Device",
+    "Import",
+    "Json",
+    "Seeds",
+    "Set",
+    "import_parts",
+    "parse_seeds",
+    "print_json",
+    "print_table",
+]
 
 Set = Annotated[
     list[str],
@@ -43,26 +55,6 @@ def parse_seeds(text: str) -> list[int]:
     except ValueError:
         raise InputError(f"--seeds {text!r} is not a list of seeds; write 0, 0-19 or 0,3,7") from None
     return seeds
-
-
-def import_parts(sources: list[str]) -> None:
-    """Run the user's files or modules, whose decorators register parts."""
-    for source in sources:
-        path = Path(source)
-        try:
-            if path.suffix == ".py":
-                spec = importlib.util.spec_from_file_location(path.stem, path)
-                if spec is None or spec.loader is None or not path.is_file():
-                    raise InputError(f"--import: no file {source!r}")
-                module = importlib.util.module_from_spec(spec)
-                sys.modules[path.stem] = module
-                spec.loader.exec_module(module)
-            else:
-                importlib.import_module(source)
-        except InputError:
-            raise
-        except (Exception, SystemExit) as error:  # whatever the user's file does wrong
-            raise InputError(f"--import {source!r} failed: {type(error).__name__}: {error}") from None
 
 
 def print_json(value: dict[str, Any]) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from ..kernels import Adjacency
-from ..layers import MLP, Block, GINConv
+from ..layers import MLP, Block, GINConv, Linear
 from .base import REGISTRY, StackedEncoder, layer_widths
 
 
@@ -41,7 +41,7 @@ class MoleculeGIN(StackedEncoder):
             last = "none" if i + 1 == num_layers else activation
             blocks.append(Block(GINConv(mlp, edge_channels=edge_channels, own=False), dropout, norm, last, residual))
         super().__init__(in_channels, hidden_channels, blocks, output)
-        self.embed = nn.Linear(in_channels, hidden_channels, bias=False)
+        self.embed = Linear(in_channels, hidden_channels, bias=False)
 
     def forward(self, x: Any, edge_index: Tensor | Adjacency, rows: Tensor | None = None) -> Tensor:
         """`x` [N, in_channels] → [N, out_channels]."""

@@ -1,16 +1,18 @@
 """Step 9: how good the embeddings are, always beside the rows that keep the number honest."""
 
 from .clustering import cluster_scores
-from .linear_probe import linear_probe
+from .linear_probe import linear_probe, linear_probes
 from .metrics import score
 from .neighbours import neighbour_score
-from .rows import judge, representation_scores
+from .rows import judge, judge_seeds, representation_scores
 from .supervised import supervised_scores
 
 __all__ = [
     "cluster_scores",
     "judge",
+    "judge_seeds",
     "linear_probe",
+    "linear_probes",
     "neighbour_score",
     "representation_scores",
     "score",

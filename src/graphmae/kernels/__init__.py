@@ -29,6 +29,7 @@ __all__ = [
     "aggregate",
     "attend",
     "batch_norm",
+    "cosine",
     "dropout",
     "layer_norm",
     "lookup",
@@ -89,6 +90,14 @@ def layer_norm(x: Tensor, weight: Tensor, bias: Tensor, slope: Tensor, eps: floa
 def prelu(x: Tensor, slope: Tensor) -> Tensor:
     """`x` where it is above zero, `slope` · `x` elsewhere; `slope` [1]."""
     return _implementation(x).prelu(x, slope)
+
+
+def cosine(z: Tensor, x: Tensor, least: float = 1e-12) -> tuple[Tensor, Tensor]:
+    """[M] cosine of each row of `z` with that of `x`, both [M, channels], and [M] the length of that of `x`.
+
+    In the cosine, lengths count as `least` at least. With a gradient for `z` alone, unless `x` asks for one.
+    """
+    return (reference if x.requires_grad or z.dim() != 2 else _implementation(z)).cosine(z, x, least)
 
 
 def dropout(x: Tensor, p: float, training: bool) -> Tensor:

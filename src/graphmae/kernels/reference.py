@@ -68,6 +68,11 @@ def prelu(x: Tensor, slope: Tensor) -> Tensor:
     return torch.prelu(x, slope)
 
 
+def cosine(z: Tensor, x: Tensor, least: float) -> tuple[Tensor, Tensor]:
+    lengths = [torch.linalg.vector_norm(rows, dim=-1) for rows in (z, x)]
+    return (z * x).sum(-1) / (lengths[0].clamp(min=least) * lengths[1].clamp(min=least)), lengths[1].detach()
+
+
 def dropout(x: Tensor, p: float) -> Tensor:
     return F.dropout(x, p)
 

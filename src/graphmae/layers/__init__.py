@@ -5,6 +5,7 @@ from .conv import GATConv, GCNConv, GINConv
 from .inputs import BagRows, Bags, Factored, MaskedInput, aligned, bags_of
 from .mlp import MLP
 from .norm import NormAct, activations, norms
+from .product import Linear, product
 
 __all__ = [
     "MLP",
@@ -15,10 +16,12 @@ __all__ = [
     "GATConv",
     "GCNConv",
     "GINConv",
+    "Linear",
     "MaskedInput",
     "NormAct",
     "activations",
     "aligned",
     "bags_of",
     "norms",
+    "product",
 ]

@@ -9,6 +9,7 @@ from ..runtime.errors import ConfigError
 from .conv import Edges, GATConv, GCNConv, own_rows
 from .inputs import MaskedInput
 from .norm import NormAct
+from .product import Linear
 
 
 class Block(nn.Module):
@@ -33,7 +34,7 @@ class Block(nn.Module):
         self.finish = NormAct(norm, width, activation)
         self.residual: nn.Module | None = None
         if residual:
-            self.residual = nn.Identity() if in_channels == width else nn.Linear(in_channels, width, bias=False)
+            self.residual = nn.Identity() if in_channels == width else Linear(in_channels, width, bias=False)
             if isinstance(self.residual, nn.Linear) and isinstance(conv, GATConv):
                 conv.initialise(self.residual.weight)
 

@@ -20,6 +20,7 @@ from torch.autograd.function import once_differentiable
 from .. import kernels
 from ..runtime.errors import ConfigError, DataError
 from .inputs import MaskedInput, bags_of
+from .product import product
 
 Edges = Tensor | kernels.View
 
@@ -137,7 +138,7 @@ class GCNConv(nn.Module):
         if isinstance(x, MaskedInput) or self.in_channels >= self.width:
             out = kernels.aggregate(view, project(x, self.weight).unsqueeze(1), weight).squeeze(1)
         else:
-            out = F.linear(kernels.aggregate(view, x.unsqueeze(1), weight).squeeze(1), self.weight)
+            out = product(kernels.aggregate(view, x.unsqueeze(1), weight).squeeze(1), self.weight)
         return out if self.bias is None else out + self.bias
 
 
@@ -182,7 +183,7 @@ def project(x: Tensor | MaskedInput, weight: Tensor) -> Tensor:
     if x.size(1) > weight.size(1):  # aligned: the columns behind are zeros
         weight = F.pad(weight, (0, x.size(1) - weight.size(1)))
     bags = bags_of(x)
-    return F.linear(x, weight) if bags is None else bags.times(weight.t())
+    return product(x, weight) if bags is None else bags.times(weight.t())
 
 
 def _num_nodes(x: Tensor | MaskedInput) -> int:

@@ -19,6 +19,7 @@ from torch.autograd.function import once_differentiable
 from torch.utils.weak import WeakIdKeyDictionary
 
 from .. import kernels
+from .product import product
 
 DENSITY = 0.05  # fuller matrices stay dense: there a dense product is as fast
 
@@ -65,9 +66,9 @@ class Factored:
         """Written out; up to `width`, zeros are added."""
         more = 0 if width is None else width - self.weight.size(0)
         if not more:
-            return F.linear(self.a, self.weight, self.bias)
+            return product(self.a, self.weight, self.bias)
         bias = None if self.bias is None else F.pad(self.bias, (0, more))
-        return F.linear(self.a, F.pad(self.weight, (0, 0, 0, more)), bias)
+        return product(self.a, F.pad(self.weight, (0, 0, 0, more)), bias)
 
     def squared_length(self) -> Tensor:
         """[M] ‖W a + b‖² = aᵀ(WᵀW)a + 2 (Wᵀb)·a + b·b."""
@@ -125,7 +126,7 @@ class MaskedInput:
         token = _TokenRows.apply(weight, self.token.to(weight.dtype), self.num_tokens, self.p)
         if self.bags is not None:
             return torch.cat([self.bags.times(weight.t(), self.rows, self.p), token])
-        return torch.cat([F.linear(kernels.dropout(self.x[self.rows], self.p, training=True), weight), token])
+        return torch.cat([product(kernels.dropout(self.x[self.rows], self.p, training=True), weight), token])
 
 
 class _SquaredLength(Function):

@@ -7,6 +7,7 @@ from itertools import pairwise
 from torch import Tensor, nn
 
 from .norm import NormAct
+from .product import Linear
 
 
 class MLP(nn.Module):
@@ -26,9 +27,9 @@ class MLP(nn.Module):
         self.in_channels, self.width = in_channels, out_channels
         widths = [in_channels, *[hidden_channels] * (num_layers - 1), out_channels]
         # A bias before a batch norm would be subtracted again.
-        self.maps = nn.ModuleList(nn.Linear(a, b, bias=norm != "batch") for a, b in pairwise(widths[:-1]))
+        self.maps = nn.ModuleList(Linear(a, b, bias=norm != "batch") for a, b in pairwise(widths[:-1]))
         self.between = nn.ModuleList(NormAct(norm, width, activation) for width in widths[1:-1])
-        self.last = nn.Linear(widths[-2], widths[-1], bias=bias)
+        self.last = Linear(widths[-2], widths[-1], bias=bias)
 
     def forward(self, x: Tensor, valid: Tensor | None = None) -> Tensor:
         """`x` [N, in_channels] → [N, out_channels]; rows behind `valid` only pad."""

@@ -30,22 +30,35 @@ def resolve_device(name: str | torch.device = "auto") -> torch.device:
     return device
 
 
+_half = False
+
+
+def half_products() -> bool:
+    """Whether dense products run in bfloat16: in a block of `numerics(…, "bf16")`."""
+    return _half
+
+
 @contextmanager
 def numerics(device: torch.device, precision: str = "float32") -> Iterator[None]:
     """How to compute for the length of a block: bit-identical sums on the CPU, float32 or TF32 products on CUDA.
 
+    "bf16" makes the layers' products bfloat16 on either.
+
     On CUDA a few sums run in an order that is not fixed; the same seed then agrees to rounding only.
     """
+    global _half
+    half_before, _half = _half, precision == "bf16"
     strict, before = torch.are_deterministic_algorithms_enabled(), torch.get_float32_matmul_precision()
     fill: bool = torch.utils.deterministic.fill_uninitialized_memory  # type: ignore[attr-defined]
     if device.type == "cpu":
         torch.use_deterministic_algorithms(True)
         # A debugging aid that costs a tenth of the time.
         torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
-    torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
+    torch.set_float32_matmul_precision("highest" if precision == "float32" else "high")
     try:
         yield
     finally:
         torch.use_deterministic_algorithms(strict)
         torch.utils.deterministic.fill_uninitialized_memory = fill  # type: ignore[attr-defined]
         torch.set_float32_matmul_precision(before)
+        _half = half_before

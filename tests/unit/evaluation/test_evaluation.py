@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from graphmae.config import Evaluation
-from graphmae.evaluation import cluster_scores, linear_probe, neighbour_score, score
+from graphmae.evaluation import cluster_scores, linear_probe, linear_probes, neighbour_score, score
 
 CPU = torch.device("cpu")
 
@@ -60,3 +60,12 @@ def test_label_light_checks() -> None:
     assert found["ari"] == pytest.approx(100)
     noise = cluster_scores(torch.randn(60, 3), y, 3, seed=0)
     assert noise["ari"] < 30
+
+
+def test_probes_trained_as_one_batch_are_the_probes_trained_alone() -> None:
+    settings = Evaluation(lr=0.05, epochs=20)
+    together = linear_probes(blobs(0), blobs(1), blobs(2), 3, settings, [3, 5, 8], CPU)
+    alone = [linear_probe(blobs(0), blobs(1), blobs(2), 3, settings, seed, CPU) for seed in (3, 5, 8)]
+    for a, b in zip(together, alone, strict=True):
+        assert a == pytest.approx(b, abs=1.0)  # a score may move by a node where logits tie
+    assert len({scores["validation-last"] for scores in together}) > 1 or together[0]["last"] == 100

@@ -13,7 +13,7 @@ from graphmae import kernels
 from graphmae.kernels import cuda, reference
 
 torch.manual_seed(0)
-for nodes, edges, heads, channels in [(7, 20, 2, 5), (5, 0, 1, 3), (6, 230, 3, 33), (1, 70, 1, 1)]:
+for nodes, edges, heads, channels in [(7, 20, 2, 5), (5, 0, 1, 3), (3, 120, 2, 33), (1, 40, 1, 1)]:
     adj = kernels.adjacency(torch.randint(nodes, (2, edges)), nodes)  # some rows fall into several pieces
     some = torch.randperm(nodes)[: max(1, nodes // 2)]
     given = torch.arange(min(1, nodes - 1), nodes)
@@ -46,6 +46,15 @@ for rows, real, channels in [(70, 61, 5), (40, 40, 130), (3, 2, 1)]:
         results.append((*out, *torch.autograd.grad(out[0], inputs, d(grad))))
     for a, b in zip(*results, strict=True):
         assert torch.allclose(a.double(), b.double(), atol=1e-3, rtol=1e-3), (a, b)
+for rows, channels in [(7, 33), (3, 1), (1, 1500)]:
+    z, x, grad = torch.randn(rows, channels), torch.randn(rows, channels), torch.randn(rows)
+    z[0] = 0
+    z.requires_grad_()
+    (fast, found), (slow, length) = cuda.cosine(z, x, 1e-12), reference.cosine(z.double(), x.double(), 1e-12)
+    assert torch.allclose(found.double(), length, rtol=1e-4)
+    assert torch.allclose(fast.double(), slow, atol=1e-5)
+    (a,), (b,) = torch.autograd.grad(fast, z, grad), torch.autograd.grad(slow, z, grad.double())
+    assert torch.allclose(a.double(), b.double(), rtol=1e-3, atol=1e-4)
 print("agree")
 """
 

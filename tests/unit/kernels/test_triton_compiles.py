@@ -13,9 +13,10 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-NUMBERS = {"heads": "i32", "channels": "i32", "x_heads": "i32", "p": "fp32", "scale": "fp32", "eps": "fp32"}
+NUMBERS = {"heads": "i32", "channels": "i32", "x_heads": "i32"}
+NUMBERS |= dict.fromkeys(("p", "scale", "eps", "least"), "fp32")
 FLOATS = {"x", "weight", "out", "alpha", "grad", "dots", "score", "vectors", "gx", "gscore", "sums", "bias", "moments",
-          "totals", "a", "b"}
+          "totals", "a", "b", "z", "cosine", "lengths"}
 
 
 def compile_for_hopper(kernel, constants, rows="*i32", slope="fp32"):
@@ -36,8 +37,9 @@ def compile_for_hopper(kernel, constants, rows="*i32", slope="fp32"):
     triton.compile(ASTSource(kernel, signature, constants), target=GPUTarget("cuda", 90, 32), options={"num_warps": 1})
 
 
-attend, aggregate, norm, layer_norm = (
-    importlib.import_module(f"graphmae.kernels.cuda.{name}") for name in ("attend", "aggregate", "norm", "layer_norm")
+attend, aggregate, norm, layer_norm, cosine = (
+    importlib.import_module(f"graphmae.kernels.cuda.{name}")
+    for name in ("attend", "aggregate", "norm", "layer_norm", "cosine")
 )
 for some, pieces, indirect in ((False, True, False), (True, True, True), (True, False, True)):
     side = {"all_rows": not some, "all_ends": not some, "pieces": pieces, "indirect": indirect, "drop": some,
@@ -52,6 +54,8 @@ for kernel in (norm._moments, norm._apply, norm._gradient_sums, norm._gradient):
     compile_for_hopper(kernel, {"chunks": 32, "height": 32, "width": 64}, rows="i32", slope="*fp32")
 compile_for_hopper(layer_norm._forward, {"block": 1024}, rows="i32", slope="*fp32")
 compile_for_hopper(layer_norm._backward, {"block": 1024, "programs": 1024}, rows="i32", slope="*fp32")
+compile_for_hopper(cosine._forward, {"block": 1024}, rows="i32")
+compile_for_hopper(cosine._backward, {"block": 1024}, rows="i32")
 print("compiled")
 """
 

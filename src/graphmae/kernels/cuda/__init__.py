@@ -3,7 +3,8 @@
 from ..reference import dropout, lookup, pool
 from .aggregate import aggregate
 from .attend import attend
+from .cosine import cosine
 from .layer_norm import layer_norm
 from .norm import batch_norm, prelu
 
-__all__ = ["aggregate", "attend", "batch_norm", "dropout", "layer_norm", "lookup", "pool", "prelu"]
+__all__ = ["aggregate", "attend", "batch_norm", "cosine", "dropout", "layer_norm", "lookup", "pool", "prelu"]

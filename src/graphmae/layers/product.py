@@ -1,0 +1,46 @@
+"""The dense product every layer uses: in float32 (or TF32, the device's business), or on request in bfloat16."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.autograd import Function
+from torch.autograd.function import once_differentiable
+
+from ..runtime.device import half_products
+
+
+class _HalfProduct(Function):
+    """x · Wᵀ and its gradients with bfloat16 factors, added up in float32; what goes in and out is float32."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor) -> Tensor:
+        left, right = x.to(torch.bfloat16), weight.to(torch.bfloat16)
+        ctx.save_for_backward(left, right)
+        return (left @ right.t()).to(x.dtype)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor]:
+        left, right = ctx.saved_tensors
+        half = grad.to(torch.bfloat16)
+        gx = (half @ right).to(grad.dtype) if ctx.needs_input_grad[0] else None
+        return gx, (half.t() @ left).to(grad.dtype)
+
+
+def product(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """`x` [N, in] · `weight` [out, in]ᵀ + `bias` [out]."""
+    if not half_products() or x.dtype != torch.float32:
+        return F.linear(x, weight, bias)
+    out = _HalfProduct.apply(x, weight)
+    return out if bias is None else out + bias
+
+
+class Linear(nn.Linear):
+    """torch's linear map, by `product`."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return product(x, self.weight, self.bias)
