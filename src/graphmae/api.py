@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -17,23 +17,24 @@ from torch_geometric.data import Data
 
 from . import config, experiment, model, pretrained
 from .config import Evaluation, Recipe, Train
-from .data import REGISTRY, NodeDataset
+from .data import REGISTRY, GraphSet, NodeDataset
 from .data.files import from_data, open_dataset, section_of
 from .data.splits import with_split
-from .embedding import embed_graph
-from .evaluation import judge_seeds
+from .embedding import embed_graph, embed_graphs
+from .evaluation import judge_graphs, judge_seeds
 from .model import GraphMAE
 from .pretrained import load
 from .results import Result, read_json
 from .runtime.device import numerics, resolve_device
 from .runtime.environment import hardware, peak_bytes, versions
-from .runtime.errors import InputError
+from .runtime.errors import InputError, unknown
 from .runtime.seed import check_seeds, preserved_randomness
 from .training import Progress, quiet
 
 __all__ = ["embed", "evaluate", "load", "pretrain", "recipe", "recipes", "run"]
 
-Graphs: TypeAlias = "Data | Sequence[Data] | NodeDataset | str | Path"
+LEVELS = ("auto", "node", "graph")
+Graphs: TypeAlias = "Data | Sequence[Data] | NodeDataset | GraphSet | str | Path"
 
 
 def recipe(source: str | Path | Mapping[str, Any], *overrides: str) -> Recipe:
@@ -113,8 +114,10 @@ def pretrain(
     if problems := train.problems():
         raise InputError("; ".join(problems))
     datasets = _datasets(data, network.inputs, None)
-    graphs = [graph for dataset in datasets for graph in dataset.pretrain_graphs()]
-    _check_width(network, graphs)
+    graphs: list[Data] | GraphSet = [graph for dataset in datasets for graph in _graphs_of(dataset)]
+    if isinstance(datasets[0], GraphSet):
+        graphs = datasets[0].pretrain_graphs()
+    _check_width(network, datasets)
     network.inputs = dict(datasets[0].treatment)
     model.rehearse(network)
     experiment.check_features(network, graphs, datasets[0].name)
@@ -188,13 +191,15 @@ def write_embeddings(
     *,
     data_root: str | Path | None = None,
     device: str = "auto",
+    level: str = "auto",
+    readout: str | None = None,
 ) -> tuple[int, int]:
-    """Embed every node of a data set or file into `out`; returns the shape."""
+    """Embed every node, or every graph, of a data set or file into `out`; returns the shape."""
     if not out.parent.is_dir():
         raise InputError(f"{out.parent} is not a folder")
-    made = load(checkpoint)
-    dataset = _datasets(graph, made.inputs, data_root)[0]
-    z = torch.cat([embed_graph(made.encoder, g, device) for g in dataset.every_node()]).numpy()
+    readout = readout or _evaluation_settings(checkpoint, []).readout
+    rows = embed(checkpoint, graph, data_root=data_root, device=device, level=level, readout=readout)
+    z = (torch.cat(rows) if isinstance(rows, list) else rows).numpy()
     partial = out.with_name(f"{out.name}.partial{out.suffix}")
     if out.suffix == ".csv":
         np.savetxt(partial, z, delimiter=",", fmt="%.9g")
@@ -217,16 +222,26 @@ def embed(
     *,
     data_root: str | Path | None = None,
     device: str | None = None,
+    level: str = "auto",
+    readout: str = "mean",
 ) -> Any:
     """Embeddings of every node, [num_nodes, out_channels]; a list of tensors where there are several graphs.
-
-    `network` is a model, a bare encoder, or the folder of a checkpoint.
+    `network` is a model, a bare encoder, or the folder of a checkpoint. With `level="graph"`, and by itself for a
+    set of graphs, one row a graph, pooled by `readout` ("mean", "max", "sum", or several side by side, "mean+max").
     """
+    if level not in LEVELS:
+        raise InputError(unknown("level", level, LEVELS))
     made = load(network) if isinstance(network, str | Path) else network
     encoder = made.encoder if isinstance(made, GraphMAE) else made
     inputs = made.inputs if isinstance(made, GraphMAE) else {}
     datasets = _datasets(data, inputs, data_root)
-    out: list[Tensor] = [embed_graph(encoder, g, device) for dataset in datasets for g in dataset.every_node()]
+    graphs = datasets[0]
+    if level == "graph" and not isinstance(graphs, GraphSet):
+        bare = [Data(x=g.x, edge_index=g.edge_index) for d in datasets for g in _graphs_of(d, True)]
+        graphs = GraphSet.from_list("graphs", bare)
+    if level != "node" and isinstance(graphs, GraphSet):
+        return embed_graphs(encoder, graphs, readout.split("+"), device)
+    out: list[Tensor] = [embed_graph(encoder, g, device) for dataset in datasets for g in _graphs_of(dataset, True)]
     return out[0] if len(out) == 1 and not _is_list(data) else out
 
 
@@ -250,12 +265,16 @@ def evaluate(
     datasets = _datasets(data, made.inputs, data_root)
     if len(datasets) != 1:
         raise InputError("evaluate takes one graph or one data set; call it once for each graph")
-    dataset = with_split(datasets[0])
+    dataset = datasets[0] if isinstance(datasets[0], GraphSet) else with_split(datasets[0])
     dataset.check_labels()
-    _check_width(made, dataset.graphs)
-    place = resolve_device(device)
+    _check_width(made, [dataset])
+    place, fresh = resolve_device(device), partial(pretrained.fresh_encoder, made)
     with numerics(place):
-        tables = judge_seeds(made.encoder, partial(pretrained.fresh_encoder, made), dataset, settings, seeds, place)
+        if isinstance(dataset, GraphSet):
+            settings = replace(settings, rule="folds")
+            tables = [judge_graphs(made.encoder, fresh, dataset, settings, seed, place) for seed in seeds]
+        else:
+            tables = judge_seeds(made.encoder, fresh, dataset, settings, seeds, place)
     runs = [{"seed": seed, "rows": rows} for seed, rows in zip(seeds, tables, strict=True)]
     return Result(
         recipe=str(network) if isinstance(network, str | Path) else type(made.encoder).__name__,
@@ -299,9 +318,9 @@ def next_folder(name: str, resume: bool) -> Path:
     return latest
 
 
-def _datasets(data: Graphs, inputs: Mapping[str, Any], root: str | Path | None) -> list[NodeDataset]:
+def _datasets(data: Graphs, inputs: Mapping[str, Any], root: str | Path | None) -> list[NodeDataset | GraphSet]:
     """Whatever was handed in, treated as the model was trained."""
-    if isinstance(data, NodeDataset):
+    if isinstance(data, NodeDataset | GraphSet):
         return [data]
     if isinstance(data, str | Path):
         return [open_dataset(data, root, **inputs)]
@@ -316,9 +335,16 @@ def _is_list(data: object) -> bool:
     return isinstance(data, Sequence) and not isinstance(data, str)
 
 
-def _check_width(network: GraphMAE, graphs: Sequence[Data]) -> None:
-    for graph in graphs:
-        if graph.x.size(1) != network.encoder.in_channels:
-            raise InputError(
-                f"the encoder takes {network.encoder.in_channels} features a node; this graph has {graph.x.size(1)}"
-            )
+def _graphs_of(dataset: NodeDataset | GraphSet, whole: bool = False) -> list[Data]:
+    """Single graphs: those pre-training sees, or those that hold every node once."""
+    if isinstance(dataset, GraphSet):
+        return [dataset.graph(i) for i in range(len(dataset))] if whole else []
+    return dataset.every_node() if whole else dataset.pretrain_graphs()
+
+
+def _check_width(network: GraphMAE, datasets: Iterable[NodeDataset | GraphSet]) -> None:
+    wanted = network.encoder.in_channels
+    for dataset in datasets:
+        widths = [dataset.in_channels] if isinstance(dataset, GraphSet) else [g.x.size(1) for g in dataset.graphs]
+        if other := [width for width in widths if width != wanted]:
+            raise InputError(f"the encoder takes {wanted} features a node; this graph has {other[0]}")

@@ -2,25 +2,78 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
 import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
+from . import kernels
+from .data import GraphSet
+from .encoders import StackedEncoder
 from .runtime.device import resolve_device
-from .runtime.errors import DataError
+from .runtime.errors import ConfigError, DataError, unknown
+from .training import GraphStore
+
+READOUTS = ("mean", "max", "sum")
 
 
-@torch.no_grad()
 def embed_graph(encoder: nn.Module, data: Data, device: torch.device | str | None = None) -> Tensor:
     """[num_nodes, out_channels], on the CPU. The encoder's mode and place are left as they were."""
+    _check_width(encoder, data.x.size(1))
+    with _at_rest(encoder, device) as place:
+        return encoder(data.x.to(place), data.edge_index.to(place)).cpu()
+
+
+def embed_graphs(
+    encoder: nn.Module,
+    graphs: GraphSet,
+    readout: str | Sequence[str] = "mean",
+    device: torch.device | str | None = None,
+    batch_size: int = 256,
+) -> Tensor:
+    """One row a graph, on the CPU: [len(graphs), out_channels], or several readouts side by side.
+
+    >>> from graphmae import encoders
+    >>> pair = Data(x=torch.eye(2), edge_index=torch.tensor([[0, 1], [1, 0]]))
+    >>> graphs = GraphSet.from_list("pairs", [pair] * 3)
+    >>> embed_graphs(encoders.GIN(2, hidden_channels=4), graphs, readout=("mean", "max")).shape
+    torch.Size([3, 8])
+    """
+    ways = [readout] if isinstance(readout, str) else list(readout)
+    for way in ways:
+        if way not in READOUTS:
+            raise ConfigError(unknown("readout", way, READOUTS))
+    _check_width(encoder, graphs.in_channels)
+    rows = []
+    with _at_rest(encoder, device) as place:
+        store = GraphStore(graphs, place)
+        for ids in torch.arange(len(graphs)).split(batch_size):
+            batch = store.take(ids)
+            edges = batch.graph if isinstance(encoder, StackedEncoder) else batch.graph.edge_index
+            nodes = encoder(batch.x, edges)
+            assert batch.graph.sizes is not None
+            ptr = nn.functional.pad(batch.graph.sizes.cumsum(0), (1, 0))
+            rows.append(torch.cat([kernels.pool(nodes, ptr, way) for way in ways], dim=1).cpu())
+    return torch.cat(rows)
+
+
+def _check_width(encoder: nn.Module, found: int) -> None:
+    width = getattr(encoder, "in_channels", found)
+    if found != width:
+        raise DataError(f"the encoder was made for {width} features a node; this graph has {found}")
+
+
+@contextmanager
+def _at_rest(encoder: nn.Module, device: torch.device | str | None) -> Iterator[torch.device]:
+    """The encoder in evaluation mode on `device` (None: where it is), without gradients; put back afterwards."""
     place = next((p.device for p in encoder.parameters()), torch.device("cpu"))
     target = place if device is None else resolve_device(device)
-    width = getattr(encoder, "in_channels", data.x.size(1))
-    if data.x.size(1) != width:
-        raise DataError(f"the encoder was made for {width} features a node; this graph has {data.x.size(1)}")
     was_training = encoder.training
     encoder.eval().to(target)
     try:
-        return encoder(data.x.to(target), data.edge_index.to(target)).cpu()
+        with torch.no_grad():
+            yield target
     finally:
         encoder.train(was_training).to(place)

@@ -23,8 +23,8 @@ from torch_geometric.data import Data
 
 from . import data as data_room
 from . import evaluation, model, pretrained
-from .config import Recipe, Train
-from .data import NodeDataset
+from .config import Evaluation, Recipe, Train
+from .data import GraphSet, NodeDataset
 from .registry import import_parts
 from .results import Result, read_json, write_json
 from .runtime.device import numerics, resolve_device
@@ -148,7 +148,7 @@ def claim_folder(out: Path, settings: dict[str, Any], resume: bool) -> None:
 
 def _run_seed(
     recipe: Recipe,
-    dataset: NodeDataset,
+    dataset: NodeDataset | GraphSet,
     seed: int,
     folder: Path,
     device: torch.device,
@@ -161,11 +161,15 @@ def _run_seed(
 
     make_encoder = partial(pretrained.fresh_encoder, network)
 
+    def judged(settings: Evaluation) -> dict[str, dict[str, float]]:
+        if isinstance(dataset, GraphSet):
+            return evaluation.judge_graphs(network.encoder, make_encoder, dataset, settings, seed, device)
+        return evaluation.judge(network.encoder, make_encoder, dataset, settings, seed, device)
+
     def probe(epoch: int) -> dict[str, Any] | None:
         if not quick.every or epoch % quick.every:
             return None
-        rows = evaluation.judge(network.encoder, make_encoder, dataset, quick, seed, device)
-        return {"probe": rows["pretrained"]}
+        return {"probe": judged(quick)["pretrained"]}
 
     outcome = train(
         network,
@@ -179,7 +183,7 @@ def _run_seed(
         after_epoch=probe,
     )
     began = time.monotonic()
-    rows = evaluation.judge(network.encoder, make_encoder, dataset, recipe.evaluation, seed, device)
+    rows = judged(recipe.evaluation)
     pretrained.save(network, folder)
     return {
         "seed": seed,
@@ -193,7 +197,7 @@ def _run_seed(
 
 def train(
     network: model.GraphMAE,
-    graphs: list[Data],
+    graphs: list[Data] | GraphSet,
     settings: Train,
     folder: Path | None,
     device: torch.device,
@@ -218,8 +222,12 @@ def train(
     )
 
 
-def check_features(network: model.GraphMAE, graphs: list[Data], label: str) -> None:
+def check_features(network: model.GraphMAE, graphs: list[Data] | GraphSet, label: str) -> None:
     """Refuse features the loss cannot be computed on, and say which nodes it leaves out."""
+    if isinstance(graphs, GraphSet):
+        if graphs.num_codes is not None:
+            return  # one-hot: nothing can be wrong with them
+        graphs = [Data(x=graphs.x)]
     if (check := getattr(network.loss, "check", None)) is not None:
         for graph in graphs:
             check(graph.x)
@@ -235,7 +243,7 @@ def forget_state(folder: Path) -> None:
     TrainingState(folder / STATE).delete()
 
 
-def _announce(run: dict[str, Any], recipe: Recipe, dataset: NodeDataset) -> None:
+def _announce(run: dict[str, Any], recipe: Recipe, dataset: NodeDataset | GraphSet) -> None:
     rule = recipe.evaluation.rule
     scores = ", ".join(f"{row} {values[rule]:.1f}" for row, values in run["rows"].items())
     logger.info("%s, seed %d: %s %s (%.0f s)", recipe.id, run["seed"], dataset.metric, scores, run["seconds"])

@@ -19,7 +19,8 @@ ROW_LABELS = {
     "supervised": "supervised encoder",
     "pretrained": "GraphMAE",
 }
-RULE_LABELS = {"last": "last epoch", "best-validation": "best validation epoch"}
+RULE_LABELS = {"last": "last epoch", "best-validation": "best validation epoch", "folds": "ten folds"}
+CHECK_LABELS = {"knn": "k-NN", "nmi": "NMI", "ari": "ARI", "inner": "inner folds"}
 
 
 @dataclass(frozen=True)
@@ -93,13 +94,13 @@ class Result:
 
     def table(self) -> tuple[list[str], list[list[str]]]:
         """Header and rows of the comparison table, as text."""
-        header = ["", *(f"{self.metric}, {label}" for label in RULE_LABELS.values()), "k-NN", "NMI", "ARI"]
-        keys = [*RULE_LABELS, "knn", "nmi", "ari"]
+        labels = {key: f"{self.metric}, {label}" for key, label in RULE_LABELS.items()} | CHECK_LABELS
+        keys = [key for key in labels if any(self.column(row, key) for row in self.rows())]
         lines = [[ROW_LABELS[row], *(_cell(self.column(row, key)) for key in keys)] for row in self.rows()]
         if self.published:
             number = f"{self.published['mean']:g} ± {self.published.get('std', 0.0):g}"
-            lines.append(["GraphMAE, published", number, "", "", "", ""])
-        return header, lines
+            lines.append(["GraphMAE, published", number, *[""] * (len(keys) - 1)])
+        return ["", *(labels[key] for key in keys)], lines
 
     def to_dict(self) -> dict[str, Any]:
         return {**self.summary(), "seeds": self.seeds, **asdict(self)}

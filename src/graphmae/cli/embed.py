@@ -15,22 +15,33 @@ FORMATS = (".npy", ".npz", ".csv")
 
 def embed(
     checkpoint: Annotated[Path, typer.Argument(metavar="CKPT", help="Folder of a checkpoint or a run.")],
-    graph: Annotated[str, typer.Argument(metavar="DATA", help="A graph file (.npz, .pt) or the name of a data set.")],
+    graph: Annotated[
+        str,
+        typer.Argument(metavar="DATA", help="A graph file (.npz, .pt), a folder with TU files or a data set's name."),
+    ],
     out: Annotated[Path, typer.Option("--out", "-o", help="Where to write: .npy, .npz or .csv.")] = Path(
         "embeddings.npy"
     ),
+    level: Annotated[
+        str, typer.Option("--level", help="node, graph, or auto: one row a graph where there are many.")
+    ] = "auto",
+    readout: Annotated[
+        str | None, typer.Option("--readout", help="Of graphs: mean, max, sum or mean+max (default: the recipe's).")
+    ] = None,
     data: DataRoot = None,
     device: Device = "auto",
     import_: Import = [],  # noqa: B006
 ) -> None:
-    """Write the embedding of every node.
+    """Write the embedding of every node, or of every graph.
 
     Example: graphmae embed runs/node-cora cora -o z.npy
+
+    Example: graphmae embed runs/graph-mutag my-graphs/ --level graph -o z.csv
     """
     if out.suffix not in FORMATS:
         raise InputError(f"--out {out}: unknown format {out.suffix!r}. Allowed: {', '.join(FORMATS)}")
     from .. import api
 
     import_parts(import_)
-    rows = api.write_embeddings(checkpoint, graph, out, data_root=data, device=device)
+    rows = api.write_embeddings(checkpoint, graph, out, data_root=data, device=device, level=level, readout=readout)
     typer.echo(f"{rows[0]} embeddings of width {rows[1]} are in {out}")

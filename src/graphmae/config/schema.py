@@ -19,7 +19,7 @@ class About:
     """For people."""
 
     title: str = ""
-    task: Literal["node"] = "node"
+    task: Literal["node", "graph"] = "node"
     notes: str = ""
 
 
@@ -53,11 +53,13 @@ class Evaluation:
     lr: float = 0.01
     weight_decay: float = 1e-4
     epochs: int = 300
-    rule: Literal["last", "best-validation"] = "last"
+    rule: Literal["last", "best-validation", "folds"] = "last"  # folds: whole graphs, a support vector machine
     baselines: tuple[Literal["raw", "untrained", "supervised"], ...] = ("raw", "untrained", "supervised")
     supervised_lr: float = 0.005
     supervised_weight_decay: float = 5e-4
     supervised_epochs: int = 200
+    readout: str = "mean"  # of whole graphs: mean, max, sum, or several with + between
+    standardize: bool = False  # rows of whole graphs, on the training folds, the same for every row of the table
     every: int = 0  # probe every so many epochs of pre-training; 0: at the end only
 
     def problems(self) -> list[str]:
@@ -65,6 +67,11 @@ class Evaluation:
             *_below(self.epochs, 1, "evaluation.epochs"),
             *_below(self.supervised_epochs, 1, "evaluation.supervised_epochs"),
             *_below(self.every, 0, "evaluation.every"),
+            *(
+                f"evaluation.readout: unknown part {part!r}. Allowed: mean, max, sum, or several with + between"
+                for part in self.readout.split("+")
+                if part not in ("mean", "max", "sum")
+            ),
             *_below(self.weight_decay, 0, "evaluation.weight_decay"),
             *_below(self.supervised_weight_decay, 0, "evaluation.supervised_weight_decay"),
             *([] if self.lr > 0 else [f"evaluation.lr must be above 0, not {self.lr}"]),

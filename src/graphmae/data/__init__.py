@@ -1,6 +1,6 @@
 """What comes in: benchmark sets, graph files, PyG objects. Everything is checked once, here."""
 
-from . import files, ogb, planetoid, ppi, reddit, synthetic  # each registers its sets
+from . import files, graphs, ogb, planetoid, ppi, reddit, synthetic  # each registers its sets
 from .base import REGISTRY, NodeDataset
 from .checks import check_graph
 from .files import from_data, read_graph
@@ -18,6 +18,7 @@ __all__ = [
     "describe",
     "files",
     "from_data",
+    "graphs",
     "load",
     "load_tu",
     "names",

@@ -14,7 +14,7 @@ from torch_geometric.data import Data
 from ..registry import Registry
 from ..runtime.errors import DataError
 
-REGISTRY: Registry[NodeDataset] = Registry("data", supplied=["root"])
+REGISTRY: Registry[Any] = Registry("data", supplied=["root"])  # builds a NodeDataset or a GraphSet
 Split = Literal["train", "val", "test"]
 
 

@@ -47,20 +47,22 @@ def section_of(source: str | Path) -> dict[str, str]:
     if str(source) in REGISTRY.names():
         return {"name": str(source)}
     if not Path(source).exists() and not Path(source).suffix:
-        raise DataError(unknown("data set", str(source), REGISTRY.names()) + "; or the path of a .npz or .pt file")
-    return {"name": "file", "path": str(source)}
+        ways = "or the path of a .npz or .pt file, or of a folder with TU files"
+        raise DataError(f"{unknown('data set', str(source), REGISTRY.names())}; {ways}")
+    return {"name": "tu" if Path(source).is_dir() else "file", "path": str(source)}
 
 
-def open_dataset(source: str | Path, root: str | Path | None = None, **options: Any) -> NodeDataset:
-    """The name of a registered set or the path of a graph file → a data set ready for training.
+def open_dataset(source: str | Path, root: str | Path | None = None, **options: Any) -> Any:
+    """The name of a registered set, the path of a graph file or of a folder of graphs → a data set ready for training.
 
     Options the set does not know are left aside: they were another set's.
     """
     section = section_of(source)
     if section["name"] == "file":
         return from_data(read_graph(source), Path(source).stem, **options)
-    known = REGISTRY.options(section["name"])
-    return REGISTRY.build(section["name"], root=root, **{k: v for k, v in options.items() if k in known})
+    name, known = section["name"], REGISTRY.options(section["name"])
+    wanted = {k: v for k, v in options.items() if k in known} | {k: v for k, v in section.items() if k != "name"}
+    return REGISTRY.build(name, root=root, **wanted)
 
 
 def from_data(

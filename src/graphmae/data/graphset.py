@@ -83,6 +83,21 @@ class GraphSet:
             raise DataError(f"{self.name} has no labels (y), so it has no classes")
         return 1 + int(self.y.max())
 
+    @property
+    def metric(self) -> str:
+        return "accuracy"
+
+    def check_labels(self) -> None:
+        """Refuse a set that cannot be evaluated, and say what it lacks."""
+        if self.y is None:
+            raise DataError(f"{self.name} has no labels (y), so it cannot be evaluated")
+        if len(self.y.unique()) < 2:
+            raise DataError(f"{self.name} has a single class, so there is nothing to evaluate")
+
+    def pretrain_graphs(self) -> GraphSet:
+        """What pre-training sees: all graphs, without their labels."""
+        return replace(self, y=None)
+
     def features(self, rows: Tensor | slice) -> Tensor:
         """[rows, in_channels] float32; one-hot features are made here, for these rows alone."""
         return self.x[rows] if self.num_codes is None else one_hot(self.x[rows], self.num_codes)

@@ -18,8 +18,10 @@ from .checks import check_graph
 Features = Literal["row-normalize", "standardize", "raw"]
 
 
-def load(name: str, root: str | Path | None = None, **options: Any) -> NodeDataset:
+def load(name: str, root: str | Path | None = None, **options: Any) -> Any:
     """A registered set by name, with its published treatment unless the options say otherwise.
+
+    A `NodeDataset`, or for sets of many graphs a `GraphSet`.
 
     >>> load("synthetic").graphs[0].num_nodes
     1500

@@ -172,6 +172,8 @@ def own_rows(x: Tensor, view: kernels.View) -> Tensor:
     """The wanted nodes' own rows of `x`; zeros for nodes that are not given."""
     if view.nodes is None:
         return x if view.rows is None else x.index_select(0, view.wanted)
+    if not x.size(0):
+        return x.new_zeros(view.num_rows, x.size(1))
     place = view.place if view.rows is None else view.place.index_select(0, view.wanted)
     return torch.where((place >= 0).unsqueeze(1), x.index_select(0, place.clamp(min=0)), 0.0)
 

@@ -107,14 +107,14 @@ def fit(
                 found = torch.stack([advance(batch) for batch in batches()]).mean()
                 extra = after_epoch(epoch + 1) if after_epoch else None
                 waiting.append((epoch + 1, found, {"lr": rate, "seconds": seconds(), **(extra or {})}))
-                now, last = time.monotonic(), epoch + 1 == epochs
-                save = state is not None and (now - saved >= seconds_between_saves or stopping() or last)
+                now, last, stop = time.monotonic(), epoch + 1 == epochs, stopping()
+                save = state is not None and (now - saved >= seconds_between_saves or stop or last)
                 if save or last or not found.is_cuda or now - flushed >= SECONDS_BETWEEN_LOOKS:
                     loss, flushed = flush(), now
                 if save and state is not None:
                     state.save(epoch + 1, Outcome(loss, seconds()), module, optimizer)
                     saved = time.monotonic()
-                if stopping():
+                if stop:
                     raise Interrupted(f"stopped after epoch {epoch + 1} of {epochs}; --resume goes on from there")
         finally:
             display.stop()

@@ -11,7 +11,9 @@ from torch_geometric.data import Batch, Data
 import graphmae as gm
 from graphmae import kernels
 from graphmae.data import GraphSet
+from graphmae.embedding import embed_graph, embed_graphs
 from graphmae.masking import RandomNodeMask
+from graphmae.runtime.errors import ConfigError
 from graphmae.training import GraphStore
 
 
@@ -103,3 +105,17 @@ def test_the_padded_loss_is_the_loss(monkeypatch: pytest.MonkeyPatch) -> None:
     with kernels.use("reference"):
         long = network(padded.x, padded.graph, padded.batch)
     assert torch.allclose(network(exact.x, exact.graph, exact.batch), long, rtol=1e-5)
+
+
+@pytest.mark.parametrize("readout", ["mean", "max", "sum"])
+def test_embedded_graphs_are_pooled_node_embeddings(readout: str) -> None:
+    graphs = [graph(n, 2 * n, n) for n in (4, 1, 7, 3, 5)]
+    encoder = gm.encoders.GIN(5, hidden_channels=8)
+    rows = embed_graphs(encoder, GraphSet.from_list("some", graphs), readout, batch_size=2)
+    for row, data in zip(rows, graphs, strict=True):
+        nodes = embed_graph(encoder, data)
+        expected = nodes.amax(0) if readout == "max" else getattr(nodes, readout)(0)
+        assert torch.allclose(row, expected, atol=1e-5)
+    assert encoder.training
+    with pytest.raises(ConfigError, match="did you mean 'mean'"):
+        embed_graphs(encoder, GraphSet.from_list("some", graphs), "meam")

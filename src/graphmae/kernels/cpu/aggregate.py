@@ -16,14 +16,14 @@ from .tools import FAST, array
 
 @njit(parallel=True, cache=True, fastmath=FAST)
 def _gather(crow, edge, end, rows, place, x, weight, out):
-    """out[r, h] = Σ_{k in row rows[r]} weight[edge[k], h] · x[place[end[edge[k]]], h]"""
+    """out[r, h] = Σ_{k in row rows[r]} weight[edge[k], h] · x[place[end[k]], h]"""
     heads, channels = out.shape[1], out.shape[2]
     for r in prange(rows.shape[0]):
         i = rows[r]
         out[r] = 0
         for k in range(crow[i], crow[i + 1]):
             e = edge[k] if edge.shape[0] > 0 else k
-            j = place[end[e]]
+            j = place[end[k]]
             if j < 0:
                 continue
             for h in range(heads):
@@ -75,7 +75,7 @@ class _Aggregate(Function):
             crow, edges = adj.transpose
             gx = torch.empty_like(x)
             _gather(
-                array(crow), array(edges), array(adj.row), array(view.given), array(view.position),
+                array(crow), array(edges), array(adj.receivers), array(view.given), array(view.position),
                 array(grad), array(weight), array(gx),
             )  # fmt: skip
         if ctx.needs_input_grad[2]:

@@ -68,7 +68,7 @@ def _attend(crow, col, rows, place, x, score, slope, seed, threshold, scale, alp
 
 
 @njit(parallel=True, cache=True, fastmath=FAST)
-def _attend_rows_backward(crow, col, rows, place, x, score, slope, seed, threshold, scale, alpha, grad, logit, own):
+def _attend_rows_backward(crow, col, rows, place, x, score, slope, seed, threshold, scale, alpha, grad, own):
     """Gradients of the logits of every edge, and of the receiver's score: own[r, h]."""
     heads, channels = grad.shape[1], grad.shape[2]
     shared = x.shape[1] == 1
@@ -83,24 +83,24 @@ def _attend_rows_backward(crow, col, rows, place, x, score, slope, seed, thresho
                     for c in range(channels):
                         g += left[c] * right[c]
                     g *= scale
-                logit[e, h] = g
+                alpha[e, heads + h] = g
         for h in range(heads):
             total = 0.0
             for e in range(crow[i], crow[i + 1]):
-                total += alpha[e, h] * logit[e, h]
+                total += alpha[e, h] * alpha[e, heads + h]
             base = score[place[i], 1, h] if place[i] >= 0 else score.dtype.type(0)
             for e in range(crow[i], crow[i + 1]):
                 v = base
                 if place[col[e]] >= 0:
                     v += score[place[col[e]], 0, h]
-                g = alpha[e, h] * (logit[e, h] - total)
-                logit[e, h] = g if v > 0 else slope * g
-                own[r, h] += logit[e, h]
+                g = alpha[e, h] * (alpha[e, heads + h] - total)
+                alpha[e, heads + h] = g if v > 0 else slope * g
+                own[r, h] += alpha[e, heads + h]
 
 
 @njit(parallel=True, cache=True, fastmath=FAST)
 def _attend_cols_backward(
-    ccrow, cedge, row, nodes, position, vectors, seed, threshold, scale, alpha, grad, logit, own, gx, gscore
+    ccrow, cedge, receivers, nodes, position, vectors, seed, threshold, scale, alpha, grad, own, gx, gscore
 ):
     """gx[n, h] = Σ_e dropout(alpha)[e, h] · grad[row of e, h] + the part through both scores."""
     heads, channels = grad.shape[1], grad.shape[2]
@@ -110,11 +110,11 @@ def _attend_cols_backward(
         gx[n] = 0
         for k in range(ccrow[j], ccrow[j + 1]):
             e = cedge[k]
-            r = position[row[e]]
+            r = position[receivers[k]]
             if r < 0:
                 continue
             for h in range(heads):
-                gscore[n, 0, h] += logit[e, h]
+                gscore[n, 0, h] += alpha[e, heads + h]
                 w = alpha[e, h]
                 if threshold > 0:
                     w = w * scale if draw(seed, e * heads + h) >= threshold else alpha.dtype.type(0)
@@ -136,7 +136,8 @@ class _Attend(Function):
         adj, heads = view.adj, vectors.size(1)
         score = x.new_empty(x.size(0), 2, heads)
         _scores(array(x), array(vectors), array(score))
-        alpha = x.new_empty(adj.col.numel(), heads)
+        # The weights, and behind them room for their logits' gradients: one place in memory an edge, not two.
+        alpha = x.new_empty(adj.col.numel(), 2 * heads)
         out = x.new_empty(view.num_rows, heads, x.size(2))
         drawn = (*chance(p), scalar(x, 1 / (1 - p)))
         graph = (array(adj.crow), array(adj.col), array(view.wanted), array(view.place))
@@ -150,7 +151,7 @@ class _Attend(Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor, Tensor | None, None, None]:
         view, (x, vectors, score, alpha) = ctx.view, ctx.saved_tensors
         grad, adj = grad.contiguous(), ctx.view.adj
-        logit, own = torch.empty_like(alpha), grad.new_zeros(grad.shape[:2])
+        own = grad.new_zeros(grad.shape[:2])
         _attend_rows_backward(
             *ctx.graph,
             array(x),
@@ -159,14 +160,13 @@ class _Attend(Function):
             *ctx.drawn,
             array(alpha),
             array(grad),
-            array(logit),
             array(own),
         )
         gx, gscore = torch.empty_like(x), torch.zeros_like(score)
         ccrow, cedge = adj.transpose
         _attend_cols_backward(
-            array(ccrow), array(cedge), array(adj.row), array(view.given), array(view.position), array(vectors),
-            *ctx.drawn, array(alpha), array(grad), array(logit), array(own), array(gx), array(gscore),
+            array(ccrow), array(cedge), array(adj.receivers), array(view.given), array(view.position), array(vectors),
+            *ctx.drawn, array(alpha), array(grad), array(own), array(gx), array(gscore),
         )  # fmt: skip
         gvectors = None
         if ctx.needs_input_grad[2]:

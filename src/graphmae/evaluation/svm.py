@@ -1,0 +1,90 @@
+"""The published protocol for whole graphs: an RBF support vector machine, C chosen inside each of ten folds.
+
+Squared distances are computed once for all folds (or once a fold, where rows are standardised on its training part);
+every C of a fold shares its kernel matrix. Folds run in threads: the solver lets go of the interpreter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+from sklearn.model_selection import StratifiedKFold
+from sklearn.svm import SVC
+
+from ..runtime.environment import cpu_count
+from ..runtime.errors import DataError
+
+STRENGTHS = (1e-3, 1e-2, 1e-1, 1.0, 10.0)
+FOLDS, INNER_FOLDS = 10, 5
+
+
+def svm_scores(
+    x: np.ndarray, y: np.ndarray, seed: int, *, standardize: bool = False, strengths: Sequence[float] = STRENGTHS
+) -> dict[str, float]:
+    """Mean accuracy in percent over ten stratified folds shuffled by `seed`, and its deviation over them.
+
+    Also `inner`, the mean accuracy of the chosen C on the inner folds: what may be tuned on, as it sees no test fold.
+    """
+    counts = np.bincount(y)
+    if (counts > 0).sum() < 2:
+        raise DataError("all graphs have the same class, so there is nothing to evaluate")
+    if counts[counts > 0].min() < FOLDS:
+        raise DataError(f"the smallest class has {counts[counts > 0].min()} graphs; ten folds need at least {FOLDS}")
+    x = np.ascontiguousarray(x, dtype=np.float64)
+    folds = list(StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(x, y))
+    shared = None if standardize else squared_distances(x)
+
+    def judged(fold: tuple[np.ndarray, np.ndarray]) -> tuple[float, float]:
+        return _fold(x, y, *fold, shared, strengths)
+
+    with ThreadPoolExecutor(max_workers=cpu_count()) as threads:
+        found = np.array(list(threads.map(judged, folds)))
+    accuracy, inner = 100 * found.T
+    return {"accuracy": float(accuracy.mean()), "over-folds": float(accuracy.std()), "inner": float(inner.mean())}
+
+
+def _fold(
+    x: np.ndarray,
+    y: np.ndarray,
+    train: np.ndarray,
+    test: np.ndarray,
+    distances: np.ndarray | None,
+    strengths: Sequence[float],
+) -> tuple[float, float]:
+    """(test accuracy with the C that did best on the inner folds, its accuracy there)."""
+    if distances is None:
+        scale = x[train].std(0)
+        x = (x - x[train].mean(0)) / np.where(scale > 0, scale, 1.0)
+        distances = squared_distances(x)
+    hits = np.zeros(len(strengths))
+    for a, b in StratifiedKFold(INNER_FOLDS).split(train, y[train]):
+        fit, held = train[a], train[b]
+        kernel, across = _kernels(x, distances, fit, held)
+        for k, strength in enumerate(strengths):
+            model = SVC(C=strength, kernel="precomputed").fit(kernel, y[fit])
+            hits[k] += (model.predict(across) == y[held]).mean() / INNER_FOLDS
+    best = int(hits.argmax())  # the smallest C among equals, as a grid search takes the first
+    kernel, across = _kernels(x, distances, train, test)
+    model = SVC(C=strengths[best], kernel="precomputed").fit(kernel, y[train])
+    return float((model.predict(across) == y[test]).mean()), float(hits[best])
+
+
+def _kernels(
+    x: np.ndarray, distances: np.ndarray, train: np.ndarray, other: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """RBF kernels train × train and other × train, the width from the training rows as scikit-learn's gamma="scale"."""
+    spread = x[train].var()
+    gamma = 1.0 / (x.shape[1] * spread) if spread > 0 else 1.0
+    return np.exp(-gamma * distances[np.ix_(train, train)]), np.exp(-gamma * distances[np.ix_(other, train)])
+
+
+def squared_distances(x: np.ndarray) -> np.ndarray:
+    """[N, N]; centred first, so that little is lost to cancellation."""
+    x = x - x.mean(0)
+    lengths = np.einsum("nd,nd->n", x, x)
+    distances = lengths[:, None] + lengths[None] - 2 * (x @ x.T)
+    np.maximum(distances, 0, out=distances)
+    np.fill_diagonal(distances, 0)
+    return distances

@@ -1,0 +1,103 @@
+"""Whole graphs, end to end: a folder of TU files → pre-training → ten folds → embeddings, on the command line too."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from typer.testing import CliRunner
+
+import graphmae as gm
+from graphmae.cli.main import app
+from graphmae.runtime.errors import DataError
+
+QUICK = [
+    "encoder.hidden_channels=16", "encoder.num_layers=2", "train.epochs=3", "train.batch_size=16",
+    "evaluation.readout=mean+max",
+]  # fmt: skip
+
+
+def write_rings_and_stars(folder: Path, count: int = 60, classes: tuple[int, int] = (-1, 1)) -> Path:
+    """Rings and stars of 3 to 8 nodes: the class is the shape, the node labels are noise."""
+    folder.mkdir(parents=True)
+    random = np.random.default_rng(0)
+    edges, owner, labels, kinds = [], [], [], []
+    first = 1
+    for g in range(count):
+        n, ring = int(random.integers(3, 9)), g % 2 == 0
+        pairs = [(i, (i + 1) % n) for i in range(n)] if ring else [(0, i) for i in range(1, n)]
+        edges += [f"{first + a}, {first + b}\n{first + b}, {first + a}\n" for a, b in pairs]
+        owner += [f"{g + 1}\n"] * n
+        kinds += [f"{k}\n" for k in random.integers(0, 3, n)]
+        labels.append(f"{classes[0] if ring else classes[1]}\n")
+        first += n
+    for part, lines in (("A", edges), ("graph_indicator", owner), ("graph_labels", labels), ("node_labels", kinds)):
+        (folder / f"SHAPES_{part}.txt").write_text("".join(lines))
+    return folder
+
+
+def recipe(folder: Path, *changes: str) -> gm.config.Recipe:
+    base = gm.recipe("graph/mutag").to_dict()
+    base["data"] = {"name": "tu", "path": str(folder)}
+    base.pop("published")
+    return gm.recipe(base, *QUICK, *changes)
+
+
+def test_a_folder_of_graphs_is_pre_trained_on_and_judged_in_ten_folds(tmp_path: Path) -> None:
+    folder = write_rings_and_stars(tmp_path / "shapes")
+    result = gm.run(recipe(folder), seeds=[0, 1], out=tmp_path / "run", progress=False)
+    assert set(result.rows()) == {"raw", "untrained", "pretrained"}
+    assert result.rule == "folds"
+    assert 80 < result.mean <= 100
+    assert result.scores != result.column("pretrained", "inner")
+    header, lines = result.table()
+    assert header == ["", "accuracy, ten folds", "inner folds"]
+    assert len(lines) == 3
+    z = gm.embed(tmp_path / "run" / "seed-0", folder, readout="mean+max")
+    assert z.shape == (60, 32)
+    assert gm.embed(tmp_path / "run" / "seed-0", folder, level="node")[0].shape[1] == 16
+    again = gm.evaluate(tmp_path / "run" / "seed-0", folder, seeds=[0])
+    assert again.mean == pytest.approx(result.scores[0])
+
+
+def test_the_same_seed_gives_the_same_weights_on_the_cpu(tmp_path: Path) -> None:
+    folder = write_rings_and_stars(tmp_path / "shapes")
+    made = recipe(folder, "evaluation.baselines=[]")
+    for name in ("a", "b"):
+        gm.run(made, seeds=[3], out=tmp_path / name, device="cpu", progress=False)
+    first, second = (gm.load(tmp_path / name / "seed-3") for name in ("a", "b"))
+    for a, b in zip(first.parameters(), second.parameters(), strict=True):
+        assert torch.equal(a, b)
+
+
+def test_on_the_command_line(tmp_path: Path) -> None:
+    folder = write_rings_and_stars(tmp_path / "shapes")
+    changes = [f"--set={change}" for change in [*QUICK[:2], "train.epochs=1"]]
+    pretrain = ["pretrain", str(folder), "--recipe", "graph/mutag", "--out", str(tmp_path / "mine"), *changes]
+    done = CliRunner().invoke(app, pretrain)
+    assert done.exit_code == 0, done.output
+    out = tmp_path / "z.csv"
+    done = CliRunner().invoke(
+        app, ["embed", str(tmp_path / "mine"), str(folder), "--level", "graph", "--readout", "max", "-o", str(out)]
+    )
+    assert done.exit_code == 0, done.output
+    assert np.loadtxt(out, delimiter=",").shape == (60, 16)
+    done = CliRunner().invoke(app, ["evaluate", str(tmp_path / "mine"), str(folder), "--json"])
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout.splitlines()[-1])["rule"] == "folds"
+
+
+def test_sets_that_cannot_be_judged_are_refused_before_anything_is_written(tmp_path: Path) -> None:
+    one = write_rings_and_stars(tmp_path / "one", classes=(1, 1))
+    with pytest.raises(DataError, match="single class"):
+        gm.run(recipe(one), seeds=[0], out=tmp_path / "run", progress=False)
+    (one / "SHAPES_graph_labels.txt").unlink()
+    with pytest.raises(DataError, match="no labels"):
+        gm.run(recipe(one), seeds=[0], out=tmp_path / "run", progress=False)
+    (one / "SHAPES_graph_indicator.txt").unlink()
+    with pytest.raises(DataError, match="graph_indicator"):
+        gm.run(recipe(one), seeds=[0], out=tmp_path / "run", progress=False)
+    assert not (tmp_path / "run").exists()
