@@ -11,9 +11,9 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
-from numba import njit
 from torch import Tensor
 
+from ..runtime.compiled import compiled
 from ..runtime.errors import DataError, unknown
 from .cache import cached
 from .graphset import GraphSet
@@ -291,7 +291,7 @@ def _whole_numbers(path: Path, columns: int = 1) -> np.ndarray:
     return out[:, :rows]
 
 
-@njit(cache=True)
+@compiled
 def _count_lines(text):  # type: ignore[no-untyped-def]
     lines = 1
     for byte in text:
@@ -299,14 +299,14 @@ def _count_lines(text):  # type: ignore[no-untyped-def]
     return lines
 
 
-@njit(cache=True)
+@compiled
 def _parse(text, out):  # type: ignore[no-untyped-def]
     """Fills `out`; returns (rows, 0), or (rows, number of the first line that does not have the form)."""
     columns = out.shape[0]
     row, column, line = 0, 0, 1
     value, digits, sign, ended = 0, 0, 0, False
     for i in range(len(text) + 1):
-        byte = text[i] if i < len(text) else 10
+        byte = int(text[i]) if i < len(text) else 10
         if 48 <= byte <= 57:
             digits += 1
             if ended or digits > 18:
