@@ -70,7 +70,7 @@ def apply_overrides(raw: Mapping[str, Any], assignments: Iterable[str]) -> dict[
     """`section.key=value`, several, onto a recipe's dictionary."""
     changes: dict[str, dict[str, Any]] = {}
     problems = []
-    for assignment in assignments:
+    for assignment in [assignments] if isinstance(assignments, str) else assignments:
         key, equals, text = assignment.partition("=")
         section, dot, option = key.strip().partition(".")
         if not (equals and dot and section and option):
