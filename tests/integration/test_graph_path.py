@@ -15,7 +15,7 @@ from graphmae.cli.main import app
 from graphmae.runtime.errors import DataError
 
 QUICK = [
-    "encoder.hidden_channels=16", "encoder.num_layers=2", "train.epochs=3", "train.batch_size=16",
+    "encoder.hidden_channels=16", "encoder.num_layers=2", "encoder.output=last", "train.epochs=3", "train.batch_size=16",
     "evaluation.readout=mean+max",
 ]  # fmt: skip
 
@@ -75,7 +75,7 @@ def test_the_same_seed_gives_the_same_weights_on_the_cpu(tmp_path: Path) -> None
 
 def test_on_the_command_line(tmp_path: Path) -> None:
     folder = write_rings_and_stars(tmp_path / "shapes")
-    changes = [f"--set={change}" for change in [*QUICK[:2], "train.epochs=1"]]
+    changes = [f"--set={change}" for change in [*QUICK[:3], "train.epochs=1"]]
     pretrain = ["pretrain", str(folder), "--recipe", "graph/mutag", "--out", str(tmp_path / "mine"), *changes]
     done = CliRunner().invoke(app, pretrain)
     assert done.exit_code == 0, done.output
