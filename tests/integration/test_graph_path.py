@@ -15,8 +15,8 @@ from graphmae.cli.main import app
 from graphmae.runtime.errors import DataError
 
 QUICK = [
-    "encoder.hidden_channels=16", "encoder.num_layers=2", "encoder.output=last", "train.epochs=3", "train.batch_size=16",
-    "evaluation.readout=mean+max",
+    "encoder.hidden_channels=16", "encoder.num_layers=2", "encoder.output=last", "train.epochs=3",
+    "train.batch_size=16", "evaluation.readout=mean+max",
 ]  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
+from .. import reference
 from .tools import FAST, array, scalar
 
 CHUNKS = 16  # partial sums over rows: a fixed number, so that sums do not depend on the number of threads
@@ -120,8 +121,8 @@ class _PReLU(Function):
 def batch_norm(
     x: Tensor, weight: Tensor, bias: Tensor, slope: Tensor, eps: float, valid: Tensor | None
 ) -> tuple[Tensor, Tensor, Tensor]:
-    if valid is not None:
-        raise NotImplementedError("padded rows exist on CUDA only")
+    if valid is not None:  # batches are filled up for CUDA; here it only has to be right
+        return reference.batch_norm(x, weight, bias, slope, eps, valid)
     return _BatchNorm.apply(x.contiguous(), weight, bias, slope, eps)
 
 
