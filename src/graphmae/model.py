@@ -159,7 +159,8 @@ class GraphMAE(nn.Module):
             edges = edge_index if ours else _plain(edge_index)
             return self.decoder(code, edges, rows=hidden.masked), self._target(x)[hidden.masked]
         adj = kernels.adjacency(edge_index, x.size(0))
-        if getattr(self.loss, "takes_factored", False) and isinstance(self.decoder, decoders.GAT):
+        whole = self.decoder.out_channels == x.size(1)
+        if whole and getattr(self.loss, "takes_factored", False) and isinstance(self.decoder, decoders.GAT):
             bags, wide = bags_of(x), aligned(x)
             short = bags is not None or wide is not x
             factored = self.decoder.factored(code, adj, hidden.masked, nodes) if short else None

@@ -101,3 +101,11 @@ def test_sets_that_cannot_be_judged_are_refused_before_anything_is_written(tmp_p
     with pytest.raises(DataError, match="graph_indicator"):
         gm.run(recipe(one), seeds=[0], out=tmp_path / "run", progress=False)
     assert not (tmp_path / "run").exists()
+
+
+def test_seeds_side_by_side_give_what_they_give_one_after_the_other(tmp_path: Path) -> None:
+    made = recipe(write_rings_and_stars(tmp_path / "shapes"), "evaluation.baselines=[]")
+    alone = gm.run(made, seeds=[0, 1], out=tmp_path / "a", device="cpu", progress=False)
+    together = gm.run(made, seeds=[0, 1], out=tmp_path / "b", device="cpu", progress=False, jobs=2)
+    assert together.seeds == [0, 1]
+    assert together.scores == pytest.approx(alone.scores, abs=2)  # other thread counts round other sums

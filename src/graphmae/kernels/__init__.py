@@ -20,7 +20,7 @@ from torch import Tensor
 
 from ..runtime.errors import InputError, unknown
 from . import reference
-from .adjacency import Adjacency, View, adjacency, remember
+from .adjacency import Adjacency, View, adjacency
 
 __all__ = [
     "Adjacency",
@@ -35,7 +35,6 @@ __all__ = [
     "lookup",
     "pool",
     "prelu",
-    "remember",
     "use",
     "view",
 ]

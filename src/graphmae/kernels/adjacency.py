@@ -173,11 +173,6 @@ def adjacency(edge_index: Tensor | Adjacency, num_nodes: int) -> Adjacency:
     return kept[1]
 
 
-def remember(edge_index: Tensor, adj: Adjacency) -> None:
-    """`adj` is known to be the structure of `edge_index`: nobody needs to sort it."""
-    _KEPT[edge_index] = ((adj.num_cols, edge_index._version), adj)
-
-
 @dataclass(frozen=True)
 class View:
     """A graph as one layer sees it: which nodes it is asked for, and which it is given.

@@ -122,3 +122,18 @@ def test_a_training_step_agrees_with_the_naive_one(settings: list[str], density:
     assert results[0][1].keys() == results[1][1].keys()
     for name, grad in results[1][1].items():
         assert torch.allclose(results[0][1][name], grad, atol=2e-5 * float(grad.abs().max()) + 1e-6, rtol=1e-3), name
+
+
+@pytest.mark.parametrize("density", [0.04, 0.5])
+def test_a_decoder_may_reconstruct_the_first_features_only(density: float) -> None:
+    x, edge_index = words(density=density), torch.randint(30, (2, 90))
+    torch.manual_seed(1)
+    model = gm.GraphMAE(gm.encoders.GAT(60, 16, dropout=0, attention_dropout=0), gm.decoders.GAT(16, 40, dropout=0))
+    model.decoder.block.conv.attention_dropout = 0.0
+    torch.manual_seed(2)
+    loss = model(x, edge_index)
+    torch.manual_seed(2)
+    hidden = model.mask.draw(30)
+    code = model.bridge(model.encoder(hidden.apply(x, model.mask_token), edge_index))
+    out = model.decoder(code.index_put((hidden.masked,), torch.zeros(16)), edge_index, rows=hidden.masked)
+    assert torch.allclose(loss, model.loss(out, x[hidden.masked, :40]), rtol=1e-5)
