@@ -55,11 +55,12 @@ def test_attend_agrees_with_the_reference_in_float64(channels: int, shared: bool
     x = torch.randn(view.given.numel(), 1 if shared else 4, channels, device="cuda", requires_grad=True)
     vectors = torch.randn(2, 4, channels, device="cuda", requires_grad=True)
     grad = torch.randn(view.num_rows, 4, channels, device="cuda")
-    fast = cuda.attend(view, x, vectors, 0.2, 0.0)
-    slow = reference.attend(view, x.double(), vectors.double(), 0.2, 0.0)
+    bias = torch.randn(4, channels, device="cuda", requires_grad=True)
+    fast = cuda.attend(view, x, vectors, 0.2, 0.0, bias)
+    slow = reference.attend(view, x.double(), vectors.double(), 0.2, 0.0, bias.double())
     close(
-        (fast, *torch.autograd.grad(fast, (x, vectors), grad)),
-        (slow, *torch.autograd.grad(slow, (x, vectors), grad.double())),
+        (fast, *torch.autograd.grad(fast, (x, vectors, bias), grad)),
+        (slow, *torch.autograd.grad(slow, (x, vectors, bias), grad.double())),
     )
 
 

@@ -61,9 +61,27 @@ def test_aggregate(view: kernels.View, heads: int, channels: int, weighted: bool
 def test_attend(view: kernels.View, heads: int, channels: int, shared: bool, scale: float) -> None:
     x = torch.randn(view.given.numel(), 1 if shared else heads, channels, requires_grad=True)
     vectors = (scale * torch.randn(2, heads, channels)).requires_grad_()
-    slow = reference.attend(view, x.double(), vectors.double(), 0.2, 0.0)
+    bias = torch.randn(heads, channels, requires_grad=True)
+    slow = reference.attend(view, x.double(), vectors.double(), 0.2, 0.0, bias.double())
     with kernels.use("cpu"):
-        agree(kernels.attend(view, x, vectors, 0.2, 0.0, training=False), slow, (x, vectors))
+        agree(kernels.attend(view, x, vectors, 0.2, 0.0, training=False, bias=bias), slow, (x, vectors, bias))
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_attention_dropout_is_the_same_in_the_gradients(shared: bool) -> None:
+    torch.manual_seed(0)
+    adj = kernels.adjacency(torch.randint(6, (2, 40)), 6)
+    view = kernels.View(adj, torch.tensor([4, 0, 2]), torch.tensor([5, 4, 1, 0]))
+    x = torch.randn(4, 1 if shared else 3, 5, dtype=torch.double, requires_grad=True)
+    vectors = torch.randn(2, 3, 5, dtype=torch.double, requires_grad=True)
+
+    def attended(x: torch.Tensor, vectors: torch.Tensor) -> torch.Tensor:
+        torch.manual_seed(1)
+        with kernels.use("cpu"):
+            return kernels.attend(view, x, vectors, 0.2, 0.4, training=True)
+
+    assert not torch.allclose(attended(x, vectors), kernels.attend(view, x, vectors, 0.2, 0.4, training=False))
+    assert torch.autograd.gradcheck(attended, (x, vectors))
 
 
 @pytest.mark.parametrize("choice", ["reference", "cpu"])

@@ -48,12 +48,15 @@ def view(edges: Tensor | View, num_nodes: int, rows: Tensor | None = None) -> Vi
     return edges if isinstance(edges, View) else View(adjacency(edges, num_nodes), rows)
 
 
-def attend(view: View, x: Tensor, vectors: Tensor, slope: float, p: float, training: bool) -> Tensor:
-    """Σ_j α_ij · x_j for every row i and head, α_ij = dropout(softmax_j(leaky_relu(v₀·x_j + v₁·x_i))).
+def attend(
+    view: View, x: Tensor, vectors: Tensor, slope: float, p: float, training: bool, bias: Tensor | None = None
+) -> Tensor:
+    """Σ_j α_ij · x_j + bias for every row i and head, α_ij = dropout(softmax_j(leaky_relu(v₀·x_j + v₁·x_i))).
 
-    `x` [n, heads, channels], or [n, 1, channels] where all heads look at the same; `vectors` [2, heads, channels].
+    `x` [n, heads, channels], or [n, 1, channels] where all heads look at the same; `vectors` [2, heads, channels];
+    `bias` [heads, channels].
     """
-    return _implementation(x).attend(view, x, vectors, slope, p if training else 0.0)
+    return _implementation(x).attend(view, x, vectors, slope, p if training else 0.0, bias)
 
 
 def aggregate(view: View, x: Tensor, weight: Tensor | None = None) -> Tensor:

@@ -9,7 +9,7 @@ from torch import Tensor
 from .adjacency import Adjacency, View
 
 
-def attend(view: View, x: Tensor, vectors: Tensor, slope: float, p: float) -> Tensor:
+def attend(view: View, x: Tensor, vectors: Tensor, slope: float, p: float, bias: Tensor | None = None) -> Tensor:
     _, sender, receiver, row = _edges(view)
     shared = x.expand(-1, vectors.size(1), -1)
     padded = torch.cat([shared, shared.new_zeros(1, *shared.shape[1:])])  # a sender that is not given: zeros
@@ -17,7 +17,8 @@ def attend(view: View, x: Tensor, vectors: Tensor, slope: float, p: float) -> Te
     logits = F.leaky_relu(score[sender, 0] + score[receiver, 1], slope)
     alpha = F.dropout(_softmax(logits, row, view.num_rows), p)
     message = padded[sender] * alpha.unsqueeze(-1)
-    return x.new_zeros(view.num_rows, *message.shape[1:]).index_add(0, row, message)
+    out = x.new_zeros(view.num_rows, *message.shape[1:]).index_add(0, row, message)
+    return out if bias is None else out + bias.to(x.dtype)
 
 
 def aggregate(view: View, x: Tensor, weight: Tensor | None) -> Tensor:

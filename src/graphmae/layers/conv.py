@@ -72,15 +72,17 @@ class GATConv(nn.Module):
 
     def forward(self, x: Tensor | MaskedInput, edge_index: Edges, rows: Tensor | None = None) -> Tensor:
         view = kernels.view(edge_index, _num_nodes(x), rows)
-        wide = not isinstance(x, MaskedInput) and x.size(1) > self.in_channels
+        wide, bias = not isinstance(x, MaskedInput) and x.size(1) > self.in_channels, self.bias
         if isinstance(x, MaskedInput) or wide or self.projects_first(x.size(0), view.num_rows, x.is_cuda):
             h = project(x, self.weight.flatten(0, 1)).view(-1, self.heads, self.out_channels)
-            out = self._attend(view, h, self.attention)
+            within = bias.view(self.heads, -1) if bias is not None and self.concat else None
+            out = self._attend(view, h, self.attention, within)
+            bias = bias if within is None else None
         else:  # attend with (Wᵀa)·x, aggregate x, then project
             out = self._attend(view, x.unsqueeze(1), self._input_vectors())
             out = _ProjectHeads.apply(out, self.weight)
         out = out.flatten(1) if self.concat else out.mean(1)
-        return out if self.bias is None else out + self.bias
+        return out if bias is None else out + bias
 
     def before_projection(self, x: Tensor, edge_index: Edges) -> tuple[Tensor, Tensor]:
         """(a [R, in], W [out, in]) of a single head: its output, without bias, is a · Wᵀ."""
@@ -91,8 +93,8 @@ class GATConv(nn.Module):
         """[2, heads, in]: the attention as it acts on the input."""
         return torch.einsum("hci,shc->shi", self.weight, self.attention)
 
-    def _attend(self, view: kernels.View, x: Tensor, vectors: Tensor) -> Tensor:
-        return kernels.attend(view, x, vectors, self.negative_slope, self.attention_dropout, self.training)
+    def _attend(self, view: kernels.View, x: Tensor, vectors: Tensor, bias: Tensor | None = None) -> Tensor:
+        return kernels.attend(view, x, vectors, self.negative_slope, self.attention_dropout, self.training, bias)
 
 
 class _ProjectHeads(Function):

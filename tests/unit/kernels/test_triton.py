@@ -13,7 +13,7 @@ from graphmae import kernels
 from graphmae.kernels import cuda, reference
 
 torch.manual_seed(0)
-for nodes, edges, heads, channels in [(7, 20, 2, 5), (5, 0, 1, 3), (3, 120, 2, 33), (1, 40, 1, 1)]:
+for nodes, edges, heads, channels in [(7, 20, 2, 5), (5, 0, 1, 3), (3, 120, 2, 33), (1, 40, 1, 1), (4, 9, 3, 260)]:
     adj = kernels.adjacency(torch.randint(nodes, (2, edges)), nodes)  # some rows fall into several pieces
     some = torch.randperm(nodes)[: max(1, nodes // 2)]
     given = torch.arange(min(1, nodes - 1), nodes)
@@ -24,10 +24,11 @@ for nodes, edges, heads, channels in [(7, 20, 2, 5), (5, 0, 1, 3), (3, 120, 2, 3
         weight = torch.randn(view.adj.col.numel(), heads, requires_grad=True)
         vectors = torch.randn(2, heads, channels, requires_grad=True)
         shared = torch.randn(view.given.numel(), 1, channels, requires_grad=True)
+        bias = torch.randn(heads, channels, requires_grad=True)
         for inputs, call in (
             ((x,), lambda m, d: m.aggregate(view, d(x), None)),
             ((x, weight), lambda m, d: m.aggregate(view, d(x), d(weight))),
-            ((x, vectors), lambda m, d: m.attend(view, d(x), d(vectors), 0.2, 0.0)),
+            ((x, vectors, bias), lambda m, d: m.attend(view, d(x), d(vectors), 0.2, 0.0, d(bias))),
             ((shared, vectors), lambda m, d: m.attend(view, d(shared), d(vectors), 0.2, 0.0)),
         ):
             fast, slow = call(cuda, lambda t: t), call(reference, lambda t: t.double())

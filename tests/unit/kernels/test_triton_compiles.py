@@ -44,10 +44,12 @@ attend, aggregate, norm, layer_norm, cosine = (
 for some, pieces, indirect in ((False, True, False), (True, True, True), (True, False, True)):
     side = {"all_rows": not some, "all_ends": not some, "pieces": pieces, "indirect": indirect, "drop": some,
             "tile": 4, "block": 256}
-    compile_for_hopper(aggregate._gather, {**side, "weighted": some})
-    compile_for_hopper(attend._rows_backward, side)
-    compile_for_hopper(attend._cols_backward, {**side, "shared": some, "num_heads": 4})
-    compile_for_hopper(attend._weights, {"all_rows": not some, "all_ends": not some, "wide": 32})
+    light = {k: v for k, v in side.items() if k not in ("drop", "block")} | {"padded": 4}
+    compile_for_hopper(aggregate._gather, {**side, "weighted": some, "biased": some})
+    compile_for_hopper(attend._cols_backward, {**side, "shared": some, "num_heads": 4, "whole": not some})
+    compile_for_hopper(attend._rows_backward, light)
+    compile_for_hopper(attend._scores_backward, {**light, "shared": some, "block": 256})
+    compile_for_hopper(attend._weights, {"all_rows": not some, "all_ends": not some, "tile": 32, "padded": 4})
 compile_for_hopper(aggregate._edge_dots, {"block": 128})
 compile_for_hopper(attend._scores, {"block": 128})
 for kernel in (norm._moments, norm._apply, norm._gradient_sums, norm._gradient):

@@ -30,12 +30,12 @@ from .tools import (
 @triton.jit
 def _gather(
     crow, edge, end, place, owners, piece_row, piece_begin, piece_end, piece_lone,
-    x, weight, seed, out, heads, channels, x_heads, p, scale,
+    x, weight, seed, bias, out, heads, channels, x_heads, p, scale,
     all_rows: tl.constexpr, all_ends: tl.constexpr, pieces: tl.constexpr, indirect: tl.constexpr,
-    weighted: tl.constexpr, drop: tl.constexpr, tile: tl.constexpr, block: tl.constexpr,
+    weighted: tl.constexpr, biased: tl.constexpr, drop: tl.constexpr, tile: tl.constexpr, block: tl.constexpr,
 ):  # fmt: skip
-    """out[r, h] = Σ_{e of row r} dropout(weight)[e, h] · x[other end of e, h]: a program a piece, head, block."""
-    r, _node, begin, finish, lone, _leads = own_edges(
+    """out[r, h] = bias[h] + Σ_e dropout(weight)[e, h] · x[other end of e, h]: a program a piece of a row, head, block."""
+    r, _node, begin, finish, lone, leads = own_edges(
         crow, owners, piece_row, piece_begin, piece_end, piece_lone, all_rows, pieces
     )
     if r < 0:
@@ -54,7 +54,11 @@ def _gather(
             w = tl.load(weight + e * heads + h, mask=valid, other=0.0)
             value *= dropped(w, seed, e, heads, h, p, scale, drop)[:, None]
         total += value
-    put(out + (r * heads + h) * channels + c, tl.sum(total, axis=0), inside, lone)
+    result = tl.sum(total, axis=0)
+    if biased:
+        once = tl.where(leads, 1.0, 0.0)  # of several pieces, the first adds it
+        result += once * tl.load(bias + h * channels + c, mask=inside, other=0.0).to(tl.float32)
+    put(out + (r * heads + h) * channels + c, result, inside, lone)
 
 
 @triton.jit
@@ -99,7 +103,14 @@ class _Aggregate(Function):
 
 
 def gather(
-    side: Side, rows: int, x: Tensor, weight: Tensor | None, heads: int, seed: Tensor | None = None, p: float = 0.0
+    side: Side,
+    rows: int,
+    x: Tensor,
+    weight: Tensor | None,
+    heads: int,
+    seed: Tensor | None = None,
+    p: float = 0.0,
+    bias: Tensor | None = None,
 ) -> Tensor:
     """[rows, heads, channels]: the weighted sums over the other ends; `x` [n, 1 or heads, channels]."""
     channels = x.size(2)
@@ -107,8 +118,8 @@ def gather(
     if out.numel():
         block = channel_block(channels)
         _gather[(side.programs, heads, triton.cdiv(channels, block))](
-            **side.arguments, x=x, weight=x if weight is None else weight, out=out, heads=heads, channels=channels,
-            x_heads=x.size(1), **drawn(seed, p, x), weighted=weight is not None,
+            **side.arguments, x=x, weight=x if weight is None else weight, bias=x if bias is None else bias, out=out,
+            heads=heads, channels=channels, x_heads=x.size(1), **drawn(seed, p, x), weighted=weight is not None, biased=bias is not None,
             tile=TILE, block=block, num_warps=WARPS,
         )  # fmt: skip
     return out

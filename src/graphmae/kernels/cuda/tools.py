@@ -139,6 +139,15 @@ def put(pointer, value, mask, lone):
 
 
 @triton.jit
+def add(pointer, value, mask, lone):
+    """Add to what an earlier kernel left there."""
+    if lone:
+        tl.store(pointer, tl.load(pointer, mask=mask, other=0.0) + value, mask=mask)
+    else:
+        tl.atomic_add(pointer, value, mask=mask)
+
+
+@triton.jit
 def dropped(w, seed, k, heads, h, p, scale, drop: tl.constexpr):
     """`w` of the edges `k`, dropped out by a draw that depends on the seed and the edge alone."""
     if drop:
