@@ -133,11 +133,10 @@ class GraphMAE(nn.Module):
             edges = masking.drop_edges(_plain(edge_index), self.drop_edge)
             code = self.encoder(hidden.apply(x, self.mask_token), edges)
             return code if read is None else code.index_select(0, read)
-        if self.encoder.takes_masked and not x.is_cuda:
-            seen: Tensor | MaskedInput = hidden.rows_of(x, self.mask_token)
+        if self.encoder.takes_masked(x.is_cuda):
+            seen: Tensor | MaskedInput = hidden.rows_of(aligned(x), self.mask_token)
         else:
-            wide = aligned(x) if self.encoder.takes_masked else x
-            seen = hidden.apply(wide, nn.functional.pad(self.mask_token, (0, wide.size(1) - x.size(1))))
+            seen = hidden.apply(x, self.mask_token)
         graph = masking.thinned(kernels.adjacency(edge_index, x.size(0)), self.drop_edge)
         if read is None or self.encoder.restricts:
             return self.encoder(seen, graph, read)

@@ -13,6 +13,7 @@ from graphmae import kernels, model
 from graphmae.data import GraphSet
 from graphmae.kernels import reference
 from graphmae.training import GraphStore, TrainingState, pretrain_model
+from graphmae.training.optim import make_optimizer
 
 pytestmark = pytest.mark.gpu
 cuda = pytest.importorskip("graphmae.kernels.cuda", reason="Triton is not installed", exc_type=ImportError)
@@ -98,15 +99,79 @@ def test_cosine_agrees_with_the_reference_in_float64() -> None:
     close((fast, *torch.autograd.grad(fast, z, grad)), (slow, *torch.autograd.grad(slow, z, grad.double())))
 
 
-@pytest.mark.parametrize("encoder", ["gat", "gcn", "gin"])
+@pytest.mark.parametrize("normed", [False, True])
+@pytest.mark.parametrize(("rows", "channels"), [(3, 5), (700, 130), (5000, 1024)])
+def test_what_follows_a_convolution_agrees_with_the_reference(rows: int, channels: int, normed: bool) -> None:
+    x, vectors = torch.randn(rows, channels, device="cuda"), torch.randn(3, channels, device="cuda")
+    slope, grad = torch.tensor([0.25], device="cuda"), torch.randn(rows, channels, device="cuda")
+    inputs = [t.detach().clone().requires_grad_() for t in (x, *vectors, slope)]
+    results = []
+    for module, d in ((cuda, lambda t: t), (reference, lambda t: t.double())):
+        a, shift, weight, bias, below = (d(t) for t in inputs)
+        if normed:
+            out = module.layer_norm(a, weight, bias, below, 1e-5, shift, 0.0)
+        else:
+            out = module.prelu(a, below, shift, 0.0)
+        wanted = inputs if normed else [inputs[0], inputs[1], inputs[4]]
+        results.append((out, *torch.autograd.grad(out, wanted, d(grad))))
+    for a, b in zip(*results, strict=True):
+        assert (a - b).norm() <= 2e-3 * b.norm() + 1e-4  # a value beside the activation's kink may fall on either side
+
+
+def test_the_dropout_behind_it_is_the_same_in_the_gradient() -> None:
+    x = torch.rand(3000, 700, device="cuda").add(1).requires_grad_()
+    out = cuda.prelu(x, torch.ones(1, device="cuda"), None, 0.3)
+    (gx,) = torch.autograd.grad(out, x, torch.ones_like(out))
+    zeros = (out == 0).float()
+    assert torch.equal(out == 0, gx == 0) and float(zeros.mean()) == pytest.approx(0.3, abs=0.002)
+    for share in (zeros.mean(0), zeros.mean(1)):  # no row and no column is favoured
+        assert float((share - 0.3).abs().max()) < 6 * (0.3 * 0.7 / 700) ** 0.5
+    assert torch.allclose(out, x / 0.7 * (out != 0))
+
+
+def test_every_order_is_a_permutation_and_no_node_is_favoured() -> None:
+    count, draws = 1000, 2000
+    orders = torch.stack([kernels.shuffled(count, "cuda") for _ in range(draws)])
+    assert torch.equal(orders.sort(1).values, torch.arange(count, device="cuda").expand(draws, -1))
+    first = torch.zeros(draws, count, device="cuda").scatter_(1, orders[:, : count // 2], 1.0)
+    assert float((first.mean(0) - 0.5).abs().max()) < 5 * 0.5 / draws**0.5
+    together = (first.T @ first) / draws  # of two nodes: a quarter
+    together.fill_diagonal_(0.25)
+    assert float((together - 0.25).abs().max()) < 6.5 * (3 / 16 / draws) ** 0.5
+    assert torch.equal(kernels.shuffled(5, "cuda").sort().values.cpu(), torch.arange(5))
+
+
+def test_the_optimizer_steps_like_torchs_own() -> None:
+    torch.manual_seed(0)
+    ours, theirs = torch.nn.Linear(300, 400).cuda(), torch.nn.Linear(300, 400).cuda()
+    theirs.load_state_dict(ours.state_dict())
+    fast = make_optimizer(ours, 0.01, 0.001)
+    slow = torch.optim.Adam(theirs.parameters(), lr=0.01, weight_decay=0.001)
+    for _ in range(20):
+        for a, b in zip(ours.parameters(), theirs.parameters(), strict=True):
+            a.grad = torch.randn_like(a)
+            b.grad = a.grad.clone()
+        fast.step()
+        slow.step()
+        assert all(a.grad is not None for a in ours.parameters())
+    for a, b in zip(ours.parameters(), theirs.parameters(), strict=True):
+        assert torch.allclose(a, b, atol=2e-6)
+    assert {len(state) for state in fast.state_dict()["state"].values()} == {3}
+
+
+@pytest.mark.parametrize("encoder", ["gat", "gcn", "gin", "wide", "normed"])
 def test_a_step_on_cuda_agrees_with_the_cpu(encoder: str, monkeypatch: pytest.MonkeyPatch) -> None:
     quiet = ["encoder.dropout=0", "decoder.dropout=0", "decoder.attention_dropout=0"]
-    quiet += ["encoder.attention_dropout=0"] if encoder == "gat" else []
-    recipe = gm.recipe("default", f"encoder.name={encoder}", *quiet)
+    quiet += ["encoder.attention_dropout=0"] if encoder not in ("gcn", "gin") else []
+    quiet += ["encoder.norm=layer"] if encoder == "normed" else []
+    name = encoder if encoder in ("gcn", "gin") else "gat"
+    recipe = gm.recipe("default", f"encoder.name={name}", *quiet)
     dataset = gm.data.load("synthetic")
     graph = dataset.graphs[0]
     torch.manual_seed(0)
-    network = model.build(recipe, dataset.in_channels)
+    if encoder == "wide":  # more features than channels, and no multiple of four: masked rows are projected apart
+        graph = Data(x=torch.rand(graph.num_nodes, 1433), edge_index=graph.edge_index)
+    network = model.build(recipe, graph.x.size(1))
     draw = network.mask.draw(graph.num_nodes)
     results = []
     torch.set_float32_matmul_precision("highest")

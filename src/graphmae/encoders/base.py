@@ -48,10 +48,11 @@ class StackedEncoder(Encoder):
         self.blocks = nn.ModuleList(blocks)
         self.out_channels = hidden_channels * (len(self.blocks) if output == "all" else 1)
 
-    @property
-    def takes_masked(self) -> bool:
+    def takes_masked(self, on_cuda: bool) -> bool:
         """Whether the input may be a `MaskedInput`."""
-        return bool(self.blocks[0].takes_masked)
+        first = self.blocks[0]
+        assert isinstance(first, Block)
+        return first.takes_masked(on_cuda)
 
     @property
     def restricts(self) -> bool:
@@ -74,12 +75,17 @@ class StackedEncoder(Encoder):
             views[0] = replace(views[0], nodes=before)
             views.insert(0, kernels.View(adj, before))
         if isinstance(x, MaskedInput):
-            x = x if views[0].rows is None else x.among(views[0].needed)
+            x = x if views[0].rows is None or adj.col.is_cuda else x.among(views[0].needed)
             views[0] = replace(views[0], nodes=x.nodes)
-        hidden: list[Tensor] = []
-        for block, view in zip(self.blocks, views, strict=True):
-            hidden.append(block(hidden[-1] if hidden else x, view))
-        return torch.cat(hidden, dim=1) if self.output == "all" else hidden[-1]
+        if self.output == "all":
+            hidden: list[Tensor] = []
+            for block, view in zip(self.blocks, views, strict=True):
+                hidden.append(block(hidden[-1] if hidden else x, view))
+            return torch.cat(hidden, dim=1)
+        after = [*(float(block.dropout) for block in self.blocks[1:]), 0.0]  # type: ignore[arg-type]
+        for i, (block, view) in enumerate(zip(self.blocks, views, strict=True)):
+            x = block(x, view, dropped=i > 0, drop=after[i])
+        return x  # type: ignore[return-value]
 
 
 def layer_widths(in_channels: int, hidden_channels: int, num_layers: int) -> list[int]:

@@ -25,16 +25,20 @@ from .adjacency import Adjacency, View, adjacency
 __all__ = [
     "Adjacency",
     "View",
+    "adam_step",
     "adjacency",
     "aggregate",
     "attend",
     "batch_norm",
     "cosine",
     "dropout",
+    "dropped_rows",
+    "has",
     "layer_norm",
     "lookup",
     "pool",
     "prelu",
+    "shuffled",
     "use",
     "view",
 ]
@@ -84,14 +88,22 @@ def batch_norm(
     return _implementation(x).batch_norm(x, weight, bias, slope, eps, valid)
 
 
-def layer_norm(x: Tensor, weight: Tensor, bias: Tensor, slope: Tensor, eps: float) -> Tensor:
-    """prelu(layer norm of `x` [N, channels])."""
-    return _implementation(x).layer_norm(x, weight, bias, slope, eps)
+def layer_norm(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor,
+    slope: Tensor,
+    eps: float,
+    shift: Tensor | None = None,
+    p: float = 0.0,
+) -> Tensor:
+    """dropout(prelu(layer norm of `x` + `shift`)): `x` [N, channels], `shift` [channels], `slope` [1]."""
+    return _implementation(x).layer_norm(x, weight, bias, slope, eps, shift, p)
 
 
-def prelu(x: Tensor, slope: Tensor) -> Tensor:
-    """`x` where it is above zero, `slope` · `x` elsewhere; `slope` [1]."""
-    return _implementation(x).prelu(x, slope)
+def prelu(x: Tensor, slope: Tensor, shift: Tensor | None = None, p: float = 0.0) -> Tensor:
+    """dropout(prelu(`x` + `shift`)), which is `slope` [1] · what is below zero."""
+    return _implementation(x).prelu(x, slope, shift, p)
 
 
 def cosine(z: Tensor, x: Tensor, least: float = 1e-12) -> tuple[Tensor, Tensor]:
@@ -107,6 +119,42 @@ def dropout(x: Tensor, p: float, training: bool) -> Tensor:
     if not training or p == 0.0 or x.numel() == 0:
         return x
     return _implementation(x).dropout(x, p)
+
+
+def dropped_rows(x: Tensor, rows: Tensor, ones: int, p: float) -> Tensor:
+    """dropout(`x`[rows], and behind it as many rows of `ones`): [rows + ones, channels]. Without a gradient."""
+    with torch.no_grad():
+        return _implementation(x).dropped_rows(x, rows, ones, p)
+
+
+def shuffled(count: int, device: torch.device | str) -> Tensor:
+    """0 … count − 1 in a random order, int64."""
+    place = torch.device(device)
+    device_type = place.type if _choice == "auto" else _choice
+    module = _fast(device_type) if device_type in _PACKAGES else None
+    return (module or reference).shuffled(count, place)
+
+
+def adam_step(
+    param: Tensor,
+    grad: Tensor,
+    mean: Tensor,
+    square: Tensor,
+    step: Tensor,
+    lr: Tensor,
+    weight_decay: float,
+    betas: tuple[float, float],
+    eps: float,
+) -> None:
+    """Adam's step number `step` (from 1 up) with L2 weight decay, in place; on CUDA only, where `has("cuda")`."""
+    module = _fast("cuda")
+    assert module is not None
+    module.adam_step(param, grad, mean, square, step, lr, weight_decay, betas, eps)
+
+
+def has(device: str) -> bool:
+    """Whether the fast kernels for "cpu" or "cuda" are there and were not overridden."""
+    return _choice in ("auto", device) and _fast(device) is not None
 
 
 @contextmanager

@@ -24,14 +24,14 @@ class Chunks:
     Attributes:
         row, begin, end: [K] the row of each piece, and its edges.
         lone: [K] whether it is the only one of its row.
-        all_lone: whether all are.
+        split: the rows that fall into several.
     """
 
     row: Tensor
     begin: Tensor
     end: Tensor
     lone: Tensor
-    all_lone: bool
+    split: Tensor
 
     @classmethod
     def of(cls, crow: Tensor) -> Chunks:
@@ -41,7 +41,7 @@ class Chunks:
         begin = (crow[row] + nth * CHUNK).to(crow.dtype)
         end = torch.minimum(begin + CHUNK, crow[row + 1])
         lone = counts[row] == 1
-        return cls(row.to(crow.dtype), begin, end, lone, bool(lone.all()))
+        return cls(row.to(crow.dtype), begin, end, lone, (counts > 1).nonzero().squeeze(1).to(crow.dtype))
 
 
 class Adjacency:
@@ -157,6 +157,7 @@ class _Kept(NamedTuple):
         return values.new_zeros(behind + 1).scatter_(0, slot, values)[:behind]
 
 
+_ABOUT: MutableMapping[Tensor, tuple[tuple[int, int, torch.dtype], Tensor, Tensor]] = WeakIdKeyDictionary()
 _KEPT: MutableMapping[Tensor, tuple[tuple[int, int], Adjacency]] = WeakIdKeyDictionary()
 
 
@@ -194,22 +195,36 @@ class View:
     @cached_property
     def wanted(self) -> Tensor:
         """[R] the rows, in the index width of the graph."""
-        return self.adj.every_row if self.rows is None else self.rows.to(self.adj.col.dtype)
+        return self.adj.every_row if self.rows is None else self._about(self.rows, self.adj.num_rows)[0]
 
     @cached_property
     def given(self) -> Tensor:
         """[n] the nodes of the feature rows, in the index width of the graph."""
-        return self.adj.every_col if self.nodes is None else self.nodes.to(self.adj.col.dtype)
+        return self.adj.every_col if self.nodes is None else self._about(self.nodes, self.adj.num_cols)[0]
 
     @cached_property
     def place(self) -> Tensor:
         """[num_cols] the feature row of each node, −1 where it has none."""
-        return self.adj.every_col if self.nodes is None else _positions(self.given, self.adj.num_cols)
+        return self.adj.every_col if self.nodes is None else self._about(self.nodes, self.adj.num_cols)[1]
 
     @cached_property
     def position(self) -> Tensor:
         """[num_rows of the graph] the output row of each node, −1 where it was not asked for."""
-        return self.adj.every_row if self.rows is None else _positions(self.wanted, self.adj.num_rows)
+        return self.adj.every_row if self.rows is None else self._about(self.rows, self.adj.num_rows)[1]
+
+    def _about(self, nodes: Tensor, size: int) -> tuple[Tensor, Tensor]:
+        """(`nodes` in the index width of the graph, [size] where each node stands among them or −1).
+
+        Kept as long as the tensor, since the layers of a model ask for the same nodes.
+        """
+        narrow = self.adj.col.dtype
+        if nodes.is_inference() or nodes.dtype == narrow:  # changes cannot be noticed; it would keep itself alive
+            return nodes.to(narrow), _positions(nodes.to(narrow), size)
+        key = (nodes._version, size, narrow)
+        kept = _ABOUT.get(nodes)
+        if kept is None or kept[0] != key:
+            kept = _ABOUT[nodes] = (key, nodes.to(narrow), _positions(nodes.to(narrow), size))
+        return kept[1], kept[2]
 
     @property
     def senders(self) -> Tensor:

@@ -61,12 +61,21 @@ def batch_norm(
     return out if real is None else torch.where(real, out, 0.0), mean.detach(), var.detach()
 
 
-def layer_norm(x: Tensor, weight: Tensor, bias: Tensor, slope: Tensor, eps: float) -> Tensor:
-    return prelu(F.layer_norm(x, x.shape[-1:], weight, bias, eps), slope)
+def layer_norm(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor,
+    slope: Tensor,
+    eps: float,
+    shift: Tensor | None = None,
+    p: float = 0.0,
+) -> Tensor:
+    return prelu(F.layer_norm(x if shift is None else x + shift, x.shape[-1:], weight, bias, eps), slope, p=p)
 
 
-def prelu(x: Tensor, slope: Tensor) -> Tensor:
-    return torch.prelu(x, slope)
+def prelu(x: Tensor, slope: Tensor, shift: Tensor | None = None, p: float = 0.0) -> Tensor:
+    out = torch.prelu(x if shift is None else x + shift, slope)
+    return F.dropout(out, p) if p else out
 
 
 def cosine(z: Tensor, x: Tensor, least: float) -> tuple[Tensor, Tensor]:
@@ -76,6 +85,15 @@ def cosine(z: Tensor, x: Tensor, least: float) -> tuple[Tensor, Tensor]:
 
 def dropout(x: Tensor, p: float) -> Tensor:
     return F.dropout(x, p)
+
+
+def dropped_rows(x: Tensor, rows: Tensor, ones: int, p: float) -> Tensor:
+    return F.dropout(torch.cat([x[rows], x.new_ones(ones, x.size(1))]), p)
+
+
+def shuffled(count: int, device: torch.device) -> Tensor:
+    narrow = torch.float32 if count < 2**16 else torch.float64  # few enough for ties to be rare
+    return torch.rand(count, device=device, dtype=narrow).argsort()
 
 
 def _edges(view: View) -> tuple[Tensor, Tensor, Tensor, Tensor]:

@@ -38,20 +38,41 @@ class Block(nn.Module):
             if isinstance(self.residual, nn.Linear) and isinstance(conv, GATConv):
                 conv.initialise(self.residual.weight)
 
-    @property
-    def takes_masked(self) -> bool:
-        """Whether the input may be a `MaskedInput`: the convolution must be able to begin with a projection."""
-        return self.residual is None and isinstance(self.conv, GATConv | GCNConv)
+    def takes_masked(self, on_cuda: bool) -> bool:
+        """Whether the input may be a `MaskedInput`: the convolution must begin with a projection at no extra cost."""
+        if self.residual is not None or not isinstance(self.conv, GATConv | GCNConv):
+            return False
+        return not on_cuda or self.conv.projects_first(1, 1, on_cuda)
 
-    def forward(self, x: Tensor | MaskedInput, edge_index: Edges, rows: Tensor | None = None) -> Tensor:
-        """`x` [n, in_channels] → [R, width]; `edge_index` may be a `kernels.View`."""
+    def forward(
+        self,
+        x: Tensor | MaskedInput,
+        edge_index: Edges,
+        rows: Tensor | None = None,
+        dropped: bool = False,
+        drop: float = 0.0,
+    ) -> Tensor:
+        """`x` [n, in_channels] → [R, width]; `edge_index` may be a `kernels.View`.
+
+        The dropout of a block's input can be left to the block before, which has it for free: `dropped` says that it
+        was done there, `drop` what to do for the next one.
+        """
         num_nodes = x.x.size(0) if isinstance(x, MaskedInput) else x.size(0)
         view = kernels.view(edge_index, num_nodes, rows)
+        shift = self._shift(x)
+        options = {} if shift is None else {"biased": False}
         if isinstance(x, MaskedInput):
-            out = self.conv(x.dropout(self.dropout, self.training), view)
+            out = self.conv(x.dropout(self.dropout, self.training), view, **options)
         else:
-            x = kernels.dropout(x, self.dropout, self.training)
-            out = self.conv(x, view)
+            x = x if dropped else kernels.dropout(x, self.dropout, self.training)
+            out = self.conv(x, view, **options)
             if self.residual is not None:
                 out = out + self.residual(own_rows(x, view))
-        return self.finish(out, view.adj.valid)
+        return self.finish(out, view.adj.valid, shift, drop)
+
+    def _shift(self, x: Tensor | MaskedInput) -> Tensor | None:
+        """The convolution's bias where what follows adds it: on CUDA, where its gradient is then free too."""
+        on_cuda = x.x.is_cuda if isinstance(x, MaskedInput) else x.is_cuda
+        if on_cuda and self.finish.takes_shift and isinstance(self.conv, GATConv | GCNConv):
+            return self.conv.bias
+        return None

@@ -1,7 +1,8 @@
 """GAT, GCN and GIN convolutions on the kernels.
 
 Each takes `(x [N, in], edge_index [2, E], rows=None)`; with `rows`, only those nodes' outputs are computed. Instead of
-`edge_index` a `kernels.View` says which nodes are given, which are wanted and which edges count.
+`edge_index` a `kernels.View` says which nodes are given, which are wanted and which edges count. Without `biased`, the
+caller adds the bias.
 Self-loops are the graph's business: a convolution adds none. Aggregation is linear, so it runs on the cheaper side
 of the projection; both orders compute the same.
 """
@@ -12,7 +13,6 @@ import math
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
@@ -70,10 +70,12 @@ class GATConv(nn.Module):
         """Project before aggregating? Afterwards only the wanted rows need it, but every head aggregates for itself."""
         return self.in_channels > self.out_channels and (on_cuda or wanted > 0.7 * given)
 
-    def forward(self, x: Tensor | MaskedInput, edge_index: Edges, rows: Tensor | None = None) -> Tensor:
+    def forward(
+        self, x: Tensor | MaskedInput, edge_index: Edges, rows: Tensor | None = None, biased: bool = True
+    ) -> Tensor:
         view = kernels.view(edge_index, _num_nodes(x), rows)
-        wide, bias = not isinstance(x, MaskedInput) and x.size(1) > self.in_channels, self.bias
-        if isinstance(x, MaskedInput) or wide or self.projects_first(x.size(0), view.num_rows, x.is_cuda):
+        bias = self.bias if biased else None
+        if isinstance(x, MaskedInput) or self.projects_first(x.size(0), view.num_rows, x.is_cuda):
             h = project(x, self.weight.flatten(0, 1)).view(-1, self.heads, self.out_channels)
             within = bias.view(self.heads, -1) if bias is not None and self.concat else None
             out = self._attend(view, h, self.attention, within)
@@ -87,7 +89,7 @@ class GATConv(nn.Module):
     def before_projection(self, x: Tensor, edge_index: Edges) -> tuple[Tensor, Tensor]:
         """(a [R, in], W [out, in]) of a single head: its output, without bias, is a · Wᵀ."""
         view = kernels.view(edge_index, _num_nodes(x))
-        return self._attend(view, x.unsqueeze(1), self._input_vectors()).squeeze(1), self.weight[0]
+        return self._attend(view, x.unsqueeze(1), self._input_vectors()).squeeze(1), self.weight.flatten(0, 1)
 
     def _input_vectors(self) -> Tensor:
         """[2, heads, in]: the attention as it acts on the input."""
@@ -134,14 +136,19 @@ class GCNConv(nn.Module):
         if self.bias is not None:
             nn.init.zeros_(self.bias)
 
-    def forward(self, x: Tensor | MaskedInput, edge_index: Edges, rows: Tensor | None = None) -> Tensor:
+    def projects_first(self, given: int, wanted: int, on_cuda: bool) -> bool:
+        return self.in_channels >= self.width
+
+    def forward(
+        self, x: Tensor | MaskedInput, edge_index: Edges, rows: Tensor | None = None, biased: bool = True
+    ) -> Tensor:
         view = kernels.view(edge_index, _num_nodes(x), rows)
         weight = view.adj.symmetric_weight.to(self.weight.dtype)
-        if isinstance(x, MaskedInput) or self.in_channels >= self.width:
+        if isinstance(x, MaskedInput) or self.projects_first(x.size(0), view.num_rows, x.is_cuda):
             out = kernels.aggregate(view, project(x, self.weight).unsqueeze(1), weight).squeeze(1)
         else:
             out = product(kernels.aggregate(view, x.unsqueeze(1), weight).squeeze(1), self.weight)
-        return out if self.bias is None else out + self.bias
+        return out if self.bias is None or not biased else out + self.bias
 
 
 class GINConv(nn.Module):
@@ -184,8 +191,6 @@ def project(x: Tensor | MaskedInput, weight: Tensor) -> Tensor:
     """`x` · `weight`ᵀ, by the entries alone where `x` is a bag of words."""
     if isinstance(x, MaskedInput):
         return x.project(weight)
-    if x.size(1) > weight.size(1):  # aligned: the columns behind are zeros
-        weight = F.pad(weight, (0, x.size(1) - weight.size(1)))
     bags = bags_of(x)
     return product(x, weight) if bags is None else bags.times(weight.t())
 

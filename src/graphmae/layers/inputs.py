@@ -19,7 +19,7 @@ from torch.autograd.function import once_differentiable
 from torch.utils.weak import WeakIdKeyDictionary
 
 from .. import kernels
-from .product import product
+from .product import product, times
 
 DENSITY = 0.05  # fuller matrices stay dense: there a dense product is as fast
 
@@ -68,7 +68,7 @@ class Factored:
         if not more:
             return product(self.a, self.weight, self.bias)
         bias = None if self.bias is None else F.pad(self.bias, (0, more))
-        return product(self.a, F.pad(self.weight, (0, 0, 0, more)), bias)
+        return product(self.a, _MoreRows.apply(self.weight, more), bias)
 
     def squared_length(self) -> Tensor:
         """[M] ‖W a + b‖² = aᵀ(WᵀW)a + 2 (Wᵀb)·a + b·b."""
@@ -123,10 +123,27 @@ class MaskedInput:
 
     def project(self, weight: Tensor) -> Tensor:
         """These rows times `weight`ᵀ: [n, out] for `weight` [out, width]."""
-        token = _TokenRows.apply(weight, self.token.to(weight.dtype), self.num_tokens, self.p)
+        token = self.token.to(weight.dtype)
         if self.bags is not None:
-            return torch.cat([self.bags.times(weight.t(), self.rows, self.p), token])
-        return torch.cat([product(kernels.dropout(self.x[self.rows], self.p, training=True), weight), token])
+            tokens = _TokenRows.apply(weight, token, self.num_tokens, self.p)
+            return torch.cat([self.bags.times(weight.t(), self.rows, self.p), tokens])
+        if more := self.width - weight.size(1):  # aligned: the columns behind are zeros
+            weight, token = F.pad(weight, (0, more)), F.pad(token, (0, more))
+        return _MaskedProduct.apply(self.x, self.rows, weight, token, self.num_tokens, self.p)
+
+
+class _MoreRows(Function):
+    """Rows of zeros behind a matrix; unlike torch's padding, the gradient is not copied."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, more: int) -> Tensor:
+        ctx.count = x.size(0)
+        return F.pad(x, (0, 0, 0, more))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+        return grad[: ctx.count], None
 
 
 class _SquaredLength(Function):
@@ -170,6 +187,31 @@ class _TokenRows(Function):
             return torch.outer(total, token), total @ weight, None, None
         product = grad.t() @ drawn
         return product * token, (product * weight).sum(0), None, None
+
+
+class _MaskedProduct(Function):
+    """The rows `x[rows]`, then the token `count` times, each with its own dropout, times `weight`ᵀ.
+
+    The token's rows as in `_TokenRows`: nothing here costs a gradient of all features.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, rows: Tensor, weight: Tensor, token: Tensor, count: int, p: float) -> Tensor:
+        drawn = kernels.dropped_rows(x, rows, count, p)
+        ctx.save_for_backward(drawn, weight, token)
+        ctx.count = rows.numel()
+        out = x.new_empty(drawn.size(0), weight.size(0))
+        times(drawn[: ctx.count], weight.t(), out[: ctx.count])
+        times(drawn[ctx.count :], (weight * token).t(), out[ctx.count :])
+        return out
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        drawn, weight, token = ctx.saved_tensors
+        gweight = times(grad[: ctx.count].t(), drawn[: ctx.count])
+        of_token = times(grad[ctx.count :].t(), drawn[ctx.count :])
+        return None, None, gweight.addcmul_(of_token, token), (of_token * weight).sum(0), None, None
 
 
 _KEPT: MutableMapping[Tensor, tuple[int, Bags | None]] = WeakIdKeyDictionary()

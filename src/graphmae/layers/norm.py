@@ -50,15 +50,30 @@ class NormAct(nn.Module):
         self.is_linear_below = constant is not None or activation == "prelu"
         self.register_buffer("slope", None if constant is None else torch.tensor([constant]), persistent=False)
 
-    def forward(self, x: Tensor, valid: Tensor | None = None) -> Tensor:
-        """`x` [N, channels]; rows behind `valid` (a number on the device) only pad."""
-        norm = self.norm
+    @property
+    def takes_shift(self) -> bool:
+        """Whether a bias in front and a dropout behind fit into the same pass."""
+        plain = isinstance(self.norm, nn.Identity) and isinstance(self.activation, nn.PReLU | nn.ReLU)
+        return plain or (isinstance(self.norm, nn.LayerNorm) and self.is_linear_below)
+
+    def forward(
+        self, x: Tensor, valid: Tensor | None = None, shift: Tensor | None = None, dropout: float = 0.0
+    ) -> Tensor:
+        """`x` [N, channels]; rows behind `valid` (a number on the device) only pad.
+
+        `shift` [channels] is added first; `dropout` follows, in training.
+        """
+        norm, p = self.norm, dropout if self.training else 0.0
+        if self.takes_shift and isinstance(norm, nn.LayerNorm):
+            return kernels.layer_norm(x, norm.weight, norm.bias, self._slope(x), norm.eps, shift, p)
+        if self.takes_shift:
+            return kernels.prelu(x, self._slope(x), shift, p)
+        x = x if shift is None else x + shift
         if isinstance(norm, nn.BatchNorm1d) and self.training:
-            return self._batch_norm(norm, x, valid)
-        if isinstance(norm, nn.LayerNorm) and self.is_linear_below:
-            return kernels.layer_norm(x, norm.weight, norm.bias, self._slope(x), norm.eps)
+            return kernels.dropout(self._batch_norm(norm, x, valid), p, self.training)
         x = norm(x)
-        return kernels.prelu(x, self.activation.weight) if isinstance(self.activation, nn.PReLU) else self.activation(x)
+        x = kernels.prelu(x, self.activation.weight) if isinstance(self.activation, nn.PReLU) else self.activation(x)
+        return kernels.dropout(x, p, self.training)
 
     def _slope(self, x: Tensor) -> Tensor:
         """[1] what the activation multiplies with below zero; 1 where it is applied afterwards."""

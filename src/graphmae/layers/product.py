@@ -39,6 +39,14 @@ def product(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     return out if bias is None else out + bias
 
 
+def times(a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor:
+    """`a` · `b` in the precision of `product`, without a gradient, written to `out` where that is given."""
+    if not half_products() or a.dtype != torch.float32:
+        return torch.mm(a, b) if out is None else torch.mm(a, b, out=out)
+    found = a.to(torch.bfloat16) @ b.to(torch.bfloat16)
+    return found.float() if out is None else out.copy_(found)
+
+
 class Linear(nn.Linear):
     """torch's linear map, by `product`."""
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from .. import kernels
 from ..layers import MaskedInput, bags_of
 from ..registry import Registry
 from ..runtime.errors import ConfigError
@@ -104,8 +105,7 @@ class RandomNodeMask(NodeMask):
 
     def draw(self, num_nodes: int, device: torch.device | str = "cpu", batch: Tensor | None = None) -> MaskedNodes:
         if batch is None:
-            narrow = torch.float32 if num_nodes < 2**16 else torch.float64  # few enough for ties to be rare
-            shuffled = torch.rand(num_nodes, device=device, dtype=narrow).argsort()
+            shuffled = kernels.shuffled(num_nodes, device)
             count = self._count(num_nodes)
             masked, visible = shuffled[:count], shuffled[count:]
         else:  # the rate holds in every graph, not just over all of them

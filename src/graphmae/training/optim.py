@@ -5,18 +5,53 @@ from __future__ import annotations
 import math
 
 import torch
-from torch import nn
+from torch import Tensor, nn
+
+from .. import kernels
+
+LARGE = 2**15  # numbers in a tensor that is worth a launch of its own
+
+
+class DeviceAdam(torch.optim.Adam):
+    """torch's fused Adam on CUDA, in which large tensors are updated by the whole device; the state is the same."""
+
+    @torch.no_grad()
+    def step(self, closure: None = None) -> None:  # type: ignore[override]
+        large = [
+            (tensor, tensor.grad, self._state(tensor), group)
+            for group in self.param_groups
+            for tensor in group["params"]
+            if tensor.grad is not None and tensor.numel() >= LARGE and tensor.is_contiguous()
+        ]
+        if large:
+            torch._foreach_add_([state["step"] for _, _, state, _ in large], 1)
+        for tensor, grad, state, group in large:
+            moments = state["exp_avg"], state["exp_avg_sq"], state["step"]
+            settings = group["lr"], group["weight_decay"], group["betas"], group["eps"]
+            kernels.adam_step(tensor, grad.contiguous(), *moments, *settings)
+            tensor.grad = None  # torch's own step passes over it
+        super().step(closure)
+        for tensor, grad, _, _ in large:
+            tensor.grad = grad
+
+    def _state(self, tensor: Tensor) -> dict[str, Tensor]:
+        state = self.state[tensor]
+        if not state:
+            state["step"] = torch.zeros((), device=tensor.device)
+            state["exp_avg"], state["exp_avg_sq"] = torch.zeros_like(tensor), torch.zeros_like(tensor)
+        return state
 
 
 def make_optimizer(module: nn.Module, lr: float, weight_decay: float) -> torch.optim.Adam:
     """Adam(0.9, 0.999, 1e-8) with L2 weight decay on every parameter, as published.
 
-    On CUDA it is one fused kernel whose rate lives on the device, so that a recorded step can read it.
+    On CUDA the rate lives on the device, so that a recorded step can read it.
     """
     parameters = list(module.parameters())
     if parameters and parameters[0].is_cuda:
         rate = torch.tensor(lr, device=parameters[0].device)
-        return torch.optim.Adam(parameters, lr=rate, weight_decay=weight_decay, fused=True, capturable=True)
+        kind = DeviceAdam if kernels.has("cuda") else torch.optim.Adam
+        return kind(parameters, lr=rate, weight_decay=weight_decay, fused=True, capturable=True)
     return torch.optim.Adam(parameters, lr=lr, weight_decay=weight_decay, fused=bool(parameters))
 
 

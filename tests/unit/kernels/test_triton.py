@@ -47,6 +47,42 @@ for rows, real, channels in [(70, 61, 5), (40, 40, 130), (3, 2, 1)]:
         results.append((*out, *torch.autograd.grad(out[0], inputs, d(grad))))
     for a, b in zip(*results, strict=True):
         assert torch.allclose(a.double(), b.double(), atol=1e-3, rtol=1e-3), (a, b)
+for rows, channels in [(9, 5), (40, 300), (1, 1)]:
+    x, shift, weight, bias = torch.randn(rows, channels), *torch.randn(3, channels)
+    inputs = [t.requires_grad_() for t in (x, shift, weight, bias, torch.tensor([0.3]))]
+    grad = torch.randn(rows, channels)
+    for norm in (True, False):
+        results = []
+        for module, d in ((cuda, lambda t: t), (reference, lambda t: t.double())):
+            a, s, w, b, slope = (d(t) for t in inputs)
+            out = module.layer_norm(a, w, b, slope, 1e-5, s, 0.0) if norm else module.prelu(a, slope, s, 0.0)
+            wanted = inputs if norm else (inputs[0], inputs[1], inputs[4])
+            results.append((out, *torch.autograd.grad(out, wanted, d(grad))))
+        for a, b in zip(*results, strict=True):
+            assert torch.allclose(a.double(), b.double(), atol=1e-4, rtol=1e-3), (norm, a, b)
+x = torch.rand(60, 50).add(1).requires_grad_()
+out = cuda.prelu(x, torch.ones(1), None, 0.3)
+(gx,) = torch.autograd.grad(out, x, torch.ones_like(out))
+assert torch.equal(out == 0, gx == 0) and 0.2 < float((out == 0).float().mean()) < 0.4
+assert torch.allclose(out[out != 0], (x / 0.7)[out != 0])
+rows = torch.tensor([3, 0, 3])
+assert torch.equal(cuda.dropped_rows(x.detach(), rows, 2, 0.0), reference.dropped_rows(x.detach(), rows, 2, 0.0))
+drawn = cuda.dropped_rows(x.detach(), rows, 200, 0.25)
+assert 0.2 < float((drawn == 0).float().mean()) < 0.3 and torch.allclose(drawn[drawn != 0][-1], torch.tensor(4 / 3))
+torch.manual_seed(3)
+ours = torch.randn(1500).requires_grad_()
+theirs = ours.detach().clone().requires_grad_()
+optimizer = torch.optim.Adam([theirs], lr=0.01, weight_decay=0.1)
+mean, square, step, lr = torch.zeros(1500), torch.zeros(1500), torch.zeros(()), torch.tensor(0.01)
+for _ in range(5):
+    theirs.grad = torch.randn(1500)
+    step += 1
+    cuda.adam_step(ours.detach(), theirs.grad, mean, square, step, lr, 0.1, (0.9, 0.999), 1e-8)
+    optimizer.step()
+    assert torch.allclose(ours, theirs, atol=1e-6), (ours - theirs).abs().max()
+for count in (257, 300, 512):
+    order = cuda.shuffled(count, torch.device("cpu"))
+    assert torch.equal(order.sort().values, torch.arange(count)) and not torch.equal(order, order.sort().values)
 for rows, channels in [(7, 33), (3, 1), (1, 1500)]:
     z, x, grad = torch.randn(rows, channels), torch.randn(rows, channels), torch.randn(rows)
     z[0] = 0

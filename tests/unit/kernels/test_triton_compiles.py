@@ -13,10 +13,10 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-NUMBERS = {"heads": "i32", "channels": "i32", "x_heads": "i32"}
-NUMBERS |= dict.fromkeys(("p", "scale", "eps", "least"), "fp32")
-FLOATS = {"x", "weight", "out", "alpha", "grad", "dots", "score", "vectors", "gx", "gscore", "sums", "bias", "moments",
-          "totals", "a", "b", "z", "cosine", "lengths"}
+NUMBERS = dict.fromkeys(("heads", "channels", "x_heads", "real", "count", "size"), "i32")
+NUMBERS |= dict.fromkeys(("p", "scale", "eps", "least", "decay", "beta1", "beta2"), "fp32")
+FLOATS = {"x", "weight", "out", "alpha", "grad", "dots", "score", "vectors", "gx", "gscore", "sums", "bias", "shift",
+          "moments", "totals", "a", "b", "z", "cosine", "lengths", "param", "mean", "square", "lr", "step"}
 
 
 def compile_for_hopper(kernel, constants, rows="*i32", slope="fp32"):
@@ -37,9 +37,9 @@ def compile_for_hopper(kernel, constants, rows="*i32", slope="fp32"):
     triton.compile(ASTSource(kernel, signature, constants), target=GPUTarget("cuda", 90, 32), options={"num_warps": 1})
 
 
-attend, aggregate, norm, layer_norm, cosine = (
+attend, aggregate, norm, finish, cosine, dropped_rows, shuffle, adam, tools = (
     importlib.import_module(f"graphmae.kernels.cuda.{name}")
-    for name in ("attend", "aggregate", "norm", "layer_norm", "cosine")
+    for name in ("attend", "aggregate", "norm", "finish", "cosine", "dropped_rows", "shuffle", "adam", "tools")
 )
 for some, pieces, indirect in ((False, True, False), (True, True, True), (True, False, True)):
     side = {"all_rows": not some, "all_ends": not some, "pieces": pieces, "indirect": indirect, "drop": some,
@@ -54,8 +54,15 @@ compile_for_hopper(aggregate._edge_dots, {"block": 128})
 compile_for_hopper(attend._scores, {"block": 128})
 for kernel in (norm._moments, norm._apply, norm._gradient_sums, norm._gradient):
     compile_for_hopper(kernel, {"chunks": 32, "height": 32, "width": 64}, rows="i32", slope="*fp32")
-compile_for_hopper(layer_norm._forward, {"block": 1024}, rows="i32", slope="*fp32")
-compile_for_hopper(layer_norm._backward, {"block": 1024, "programs": 1024}, rows="i32", slope="*fp32")
+for some in (False, True):
+    constants = {"block": 1024, "shifted": some, "normed": some, "drop": some}
+    compile_for_hopper(finish._forward, constants, rows="i32", slope="*fp32")
+    compile_for_hopper(finish._backward, {**constants, "programs": 1024}, rows="i32", slope="*fp32")
+    compile_for_hopper(dropped_rows._dropped_rows, {"block": 1024, "drop": some}, rows="*i64")
+    compile_for_hopper(tools._clear, {"block": 1024, "all_rows": some})
+betas = {"beta1": 0.9, "beta2": 0.999, "log1": -0.1, "log2": -0.001}
+compile_for_hopper(adam._adam, {**betas, "block": 1024})
+compile_for_hopper(shuffle._shuffle, {"block": 128, "low_bits": 6, "high_bits": 6})
 compile_for_hopper(cosine._forward, {"block": 1024}, rows="i32")
 compile_for_hopper(cosine._backward, {"block": 1024}, rows="i32")
 print("compiled")

@@ -3,12 +3,25 @@
 Every row is summed by one thread in a fixed order, so results do not depend on the number of threads.
 """
 
+from ..reference import shuffled
 from .aggregate import aggregate
 from .attend import attend
 from .cosine import cosine
-from .dropout import dropout
+from .dropout import dropout, dropped_rows
 from .lookup import lookup
 from .norm import batch_norm, layer_norm, prelu
 from .pool import pool
 
-__all__ = ["aggregate", "attend", "batch_norm", "cosine", "dropout", "layer_norm", "lookup", "pool", "prelu"]
+__all__ = [
+    "aggregate",
+    "attend",
+    "batch_norm",
+    "cosine",
+    "dropout",
+    "dropped_rows",
+    "layer_norm",
+    "lookup",
+    "pool",
+    "prelu",
+    "shuffled",
+]

@@ -41,3 +41,8 @@ def _dropped(x: Tensor, seed: np.uint64, threshold: np.uint64, scale: Any) -> Te
     out = np.empty_like(entries)
     _dropout(entries, seed, threshold, scale, out)
     return torch.from_numpy(out).view(x.shape)
+
+
+def dropped_rows(x: Tensor, rows: Tensor, ones: int, p: float) -> Tensor:
+    out = torch.cat([x[rows], x.new_ones(ones, x.size(1))])
+    return dropout(out, p) if p and out.numel() else out

@@ -13,6 +13,7 @@ from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
 from .. import reference
+from .dropout import dropout
 from .tools import FAST, array, scalar
 
 CHUNKS = 16  # partial sums over rows: a fixed number, so that sums do not depend on the number of threads
@@ -126,9 +127,13 @@ def batch_norm(
     return _BatchNorm.apply(x.contiguous(), weight, bias, slope, eps)
 
 
-def layer_norm(x: Tensor, weight: Tensor, bias: Tensor, slope: Tensor, eps: float) -> Tensor:
-    return prelu(F.layer_norm(x, x.shape[-1:], weight, bias, eps), slope)  # torch's own is as fast
+def layer_norm(
+    x: Tensor, weight: Tensor, bias: Tensor, slope: Tensor, eps: float, shift: Tensor | None, p: float
+) -> Tensor:
+    x = x if shift is None else x + shift
+    return prelu(F.layer_norm(x, x.shape[-1:], weight, bias, eps), slope, None, p)  # torch's own is as fast
 
 
-def prelu(x: Tensor, slope: Tensor) -> Tensor:
-    return _PReLU.apply(x.contiguous(), slope)
+def prelu(x: Tensor, slope: Tensor, shift: Tensor | None, p: float) -> Tensor:
+    out = _PReLU.apply((x if shift is None else x + shift).contiguous(), slope)
+    return dropout(out, p) if p else out

@@ -1,10 +1,26 @@
-"""The kernels for CUDA: Triton programs over rows, so that no edge × channel tensor and no atomics exist."""
+"""The kernels for CUDA: Triton programs over rows, so that no edge × channel tensor exists."""
 
 from ..reference import dropout, lookup, pool
+from .adam import adam_step
 from .aggregate import aggregate
 from .attend import attend
 from .cosine import cosine
-from .layer_norm import layer_norm
-from .norm import batch_norm, prelu
+from .dropped_rows import dropped_rows
+from .finish import layer_norm, prelu
+from .norm import batch_norm
+from .shuffle import shuffled
 
-__all__ = ["aggregate", "attend", "batch_norm", "cosine", "dropout", "layer_norm", "lookup", "pool", "prelu"]
+__all__ = [
+    "adam_step",
+    "aggregate",
+    "attend",
+    "batch_norm",
+    "cosine",
+    "dropout",
+    "dropped_rows",
+    "layer_norm",
+    "lookup",
+    "pool",
+    "prelu",
+    "shuffled",
+]

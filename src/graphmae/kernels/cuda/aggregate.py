@@ -34,7 +34,7 @@ def _gather(
     all_rows: tl.constexpr, all_ends: tl.constexpr, pieces: tl.constexpr, indirect: tl.constexpr,
     weighted: tl.constexpr, biased: tl.constexpr, drop: tl.constexpr, tile: tl.constexpr, block: tl.constexpr,
 ):  # fmt: skip
-    """out[r, h] = bias[h] + Σ_e dropout(weight)[e, h] · x[other end of e, h]: a program a piece of a row, head, block."""
+    """out[r, h] = bias[h] + Σ_e dropout(weight)[e, h] · x[other end of e, h]: a program a piece, head and block."""
     r, _node, begin, finish, lone, leads = own_edges(
         crow, owners, piece_row, piece_begin, piece_end, piece_lone, all_rows, pieces
     )
@@ -119,8 +119,8 @@ def gather(
         block = channel_block(channels)
         _gather[(side.programs, heads, triton.cdiv(channels, block))](
             **side.arguments, x=x, weight=x if weight is None else weight, bias=x if bias is None else bias, out=out,
-            heads=heads, channels=channels, x_heads=x.size(1), **drawn(seed, p, x), weighted=weight is not None, biased=bias is not None,
-            tile=TILE, block=block, num_warps=WARPS,
+            heads=heads, channels=channels, x_heads=x.size(1), **drawn(seed, p, x),
+            weighted=weight is not None, biased=bias is not None, tile=TILE, block=block, num_warps=WARPS,
         )  # fmt: skip
     return out
 

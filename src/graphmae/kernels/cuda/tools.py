@@ -29,16 +29,22 @@ class Side:
     Attributes:
         programs: how many there are: one a piece of a row, or one a row where pieces are not known (a fresh batch).
         arguments: what the kernels take, by name.
-        adds: whether several programs add to one row, so that it must begin with zeros.
+        split: the nodes whose rows several programs add to, so that they must begin with zeros.
     """
 
     programs: int
     arguments: dict[str, Any]
-    adds: bool
+    split: Tensor | None = None
 
     def empty(self, like: Tensor, *shape: int) -> Tensor:
         """A tensor that programs write or add to."""
-        return like.new_zeros(shape, dtype=like.dtype) if self.adds else like.new_empty(shape, dtype=like.dtype)
+        out = like.new_empty(shape, dtype=like.dtype)
+        if self.split is not None and self.split.numel() and out.numel():
+            width = out.numel() // shape[0]
+            _clear[(self.split.numel(), triton.cdiv(width, 1024))](
+                self.split, self.arguments["owners"], out, width, all_rows=self.arguments["all_rows"], block=1024
+            )
+        return out
 
 
 def forward_side(view: View) -> Side:
@@ -73,13 +79,13 @@ def _side(
         "pieces": False,
     }  # fmt: skip
     if view.adj.sizes is not None:
-        return Side(owners.numel(), arguments, adds=False)
+        return Side(owners.numel(), arguments)
     known = view.adj.chunks[which]
     arguments |= {
         "owners": position, "piece_row": known.row, "piece_begin": known.begin, "piece_end": known.end,
         "piece_lone": known.lone, "pieces": True,
     }  # fmt: skip
-    return Side(known.row.numel(), arguments, adds=not known.all_lone)
+    return Side(known.row.numel(), arguments, known.split)
 
 
 def drawn(seed: Tensor | None, p: float, nothing: Tensor) -> dict[str, Any]:
@@ -88,7 +94,17 @@ def drawn(seed: Tensor | None, p: float, nothing: Tensor) -> dict[str, Any]:
 
 
 def fresh_seed(p: float, device: torch.device) -> Tensor | None:
-    return torch.randint(2**31 - 1, (1,), device=device) if p else None
+    return torch.randint(2**62, (1,), device=device) if p else None
+
+
+@triton.jit
+def _clear(split, owners, out, size, all_rows: tl.constexpr, block: tl.constexpr):
+    r = tl.load(split + tl.program_id(0)).to(tl.int64)
+    if not all_rows:
+        r = tl.load(owners + r).to(tl.int64)
+    c = tl.program_id(1) * block + tl.arange(0, block)
+    if r >= 0:
+        tl.store(out + r * size + c, tl.zeros((block,), dtype=tl.float32), mask=c < size)
 
 
 @triton.jit
@@ -148,8 +164,36 @@ def add(pointer, value, mask, lone):
 
 
 @triton.jit
+def _mixed(z):
+    """Every bit of 32 depends on every other."""
+    z = (z ^ (z >> 16)) * 0x7FEB352D
+    z = (z ^ (z >> 15)) * 0x846CA68B
+    return z ^ (z >> 16)
+
+
+@triton.jit
+def draw(seed, k):
+    """32 bits that depend on the seed and `k` (int64) alone: the generator of the CPU kernels."""
+    low = _mixed(k.to(tl.uint32) ^ seed.to(tl.uint32))
+    high = (k >> 32).to(tl.uint32) * 0x9E3779B9 + (seed >> 32).to(tl.uint32)
+    return _mixed(low + high)
+
+
+@triton.jit
+def _survives(seed, k, p, scale):
+    chance = (draw(tl.load(seed), k) >> 8).to(tl.float32) * (1.0 / 16777216)
+    return tl.where(chance >= p, scale, 0.0)
+
+
+@triton.jit
 def dropped(w, seed, k, heads, h, p, scale, drop: tl.constexpr):
     """`w` of the edges `k`, dropped out by a draw that depends on the seed and the edge alone."""
     if drop:
-        w = tl.where(tl.rand(tl.load(seed), (k * heads + h).to(tl.int32)) >= p, w * scale, 0.0)
+        w *= _survives(seed, k * heads + h, p, scale)
     return w
+
+
+@triton.jit
+def kept(seed, row, c, p, scale):
+    """What dropout multiplies the channels `c` of a row with. Rows are far apart, so that channels never meet."""
+    return _survives(seed, row * 65536 + c, p, scale)

@@ -1,0 +1,159 @@
+"""What follows a convolution in one launch, and one back: bias, layer norm, activation, the next layer's dropout.
+
+Only the input is kept for the gradients; the dropout is drawn again.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+from torch.autograd import Function
+from torch.autograd.function import once_differentiable
+
+from .. import reference
+from .tools import fresh_seed, kept
+
+WIDEST = 8192  # channels a program can hold
+PROGRAMS = 1024  # of the gradient: each goes over its share of the rows and adds up what the weights get
+
+
+@triton.jit
+def _moved(x, shift, row, c, inside, channels, shifted: tl.constexpr):
+    v = tl.load(x + row * channels + c, mask=inside, other=0.0).to(tl.float32)
+    if shifted:
+        v += tl.load(shift + c, mask=inside, other=0.0)
+    return v
+
+
+@triton.jit
+def _normal(v, inside, channels, eps):
+    """(x̂, 1/σ) of a row."""
+    mean = tl.sum(v, axis=0) / channels
+    d = tl.where(inside, v - mean, 0.0)
+    rstd = 1 / tl.sqrt(tl.sum(d * d, axis=0) / channels + eps)
+    return d * rstd, rstd
+
+
+@triton.jit
+def _forward(
+    x, shift, weight, bias, slope, seed, out, channels, eps, p, scale,
+    shifted: tl.constexpr, normed: tl.constexpr, drop: tl.constexpr, block: tl.constexpr,
+):  # fmt: skip
+    row = tl.program_id(0).to(tl.int64)
+    c = tl.arange(0, block)
+    inside = c < channels
+    v = _moved(x, shift, row, c, inside, channels, shifted)
+    if normed:
+        normal, _ = _normal(v, inside, channels, eps)
+        v = normal * tl.load(weight + c, mask=inside, other=0.0) + tl.load(bias + c, mask=inside, other=0.0)
+    v = tl.where(v > 0, v, tl.load(slope) * v)
+    if drop:
+        v *= kept(seed, row, c, p, scale)
+    tl.store(out + row * channels + c, v, mask=inside)
+
+
+@triton.jit
+def _backward(
+    x, shift, weight, bias, slope, seed, grad, out, sums, rows, channels, eps, p, scale,
+    shifted: tl.constexpr, normed: tl.constexpr, drop: tl.constexpr, programs: tl.constexpr, block: tl.constexpr,
+):  # fmt: skip
+    """sums[program]: gradients of the slope and of the shift, and where there is a norm, of its weight and bias."""
+    at = tl.program_id(0)
+    c = tl.arange(0, block)
+    inside = c < channels
+    below = tl.load(slope)
+    lost = tl.zeros((block,), dtype=tl.float32)
+    total = tl.zeros((block,), dtype=tl.float32)
+    if normed:
+        w = tl.load(weight + c, mask=inside, other=0.0)
+        b = tl.load(bias + c, mask=inside, other=0.0)
+        along = tl.zeros((block,), dtype=tl.float32)
+        plain = tl.zeros((block,), dtype=tl.float32)
+    for start in range(at, rows, programs):
+        row = tl.cast(start, tl.int64)
+        v = _moved(x, shift, row, c, inside, channels, shifted)
+        g = tl.load(grad + row * channels + c, mask=inside, other=0.0).to(tl.float32)
+        if drop:
+            g *= kept(seed, row, c, p, scale)
+        if normed:
+            normal, rstd = _normal(v, inside, channels, eps)
+            v = normal * w + b
+        lost += tl.where(v > 0, 0.0, g * v)
+        g = tl.where(v > 0, g, below * g)
+        if normed:
+            along += g * normal
+            plain += g
+            g = g * w
+            first, second = tl.sum(g, axis=0) / channels, tl.sum(g * normal, axis=0) / channels
+            g = (g - first - normal * second) * rstd
+        total += g
+        tl.store(out + row * channels + c, g, mask=inside)
+    found = sums + at * (4 if normed else 2) * channels + c
+    tl.store(found, lost, mask=inside)
+    tl.store(found + channels, total, mask=inside)
+    if normed:
+        tl.store(found + 2 * channels, along, mask=inside)
+        tl.store(found + 3 * channels, plain, mask=inside)
+
+
+class _Finish(Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        x: Tensor,
+        shift: Tensor | None,
+        weight: Tensor | None,
+        bias: Tensor | None,
+        slope: Tensor,
+        eps: float,
+        p: float,
+    ) -> Tensor:
+        out, seed, (rows, channels) = torch.empty_like(x), fresh_seed(p, x.device), x.shape
+        ctx.options = {
+            "channels": channels, "eps": eps, "p": p, "scale": 1 / (1 - p), "shifted": shift is not None,
+            "normed": weight is not None, "drop": p > 0, "block": triton.next_power_of_2(channels),
+            "num_warps": 4 if channels > 256 else 1,
+        }  # fmt: skip
+        ctx.save_for_backward(x, shift, weight, bias, slope, seed)
+        if rows:
+            _forward[(rows,)](**_named(x, shift, weight, bias, slope, seed), out=out, **ctx.options)
+        return out
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        x, shift, weight, bias, slope, seed = ctx.saved_tensors
+        grad, out, (rows, channels) = grad.contiguous(), torch.empty_like(x), x.shape
+        programs = max(1, min(PROGRAMS, triton.cdiv(rows, 8)))
+        sums = x.new_empty(programs, 2 if weight is None else 4, channels, dtype=torch.float32)
+        _backward[(programs,)](
+            **_named(x, shift, weight, bias, slope, seed), grad=grad, out=out, sums=sums, rows=rows,
+            programs=programs, **ctx.options,
+        )  # fmt: skip
+        lost, total, *norm = sums.sum(0)
+        along, plain = norm or (None, None)
+        return out, None if shift is None else total, along, plain, lost.sum().reshape(slope.shape), None, None
+
+
+def _named(*tensors: Tensor | None) -> dict[str, Tensor | None]:
+    """What both kernels take; a kernel takes no None, and looks at none of those."""
+    present = [tensors[0] if tensor is None else tensor for tensor in tensors]
+    return dict(zip(("x", "shift", "weight", "bias", "slope", "seed"), present, strict=True))
+
+
+def layer_norm(
+    x: Tensor, weight: Tensor, bias: Tensor, slope: Tensor, eps: float, shift: Tensor | None, p: float
+) -> Tensor:
+    if x.size(1) > WIDEST:
+        return reference.layer_norm(x, weight, bias, slope, eps, shift, p)
+    return _Finish.apply(x.contiguous(), shift, weight, bias, slope, eps, p)
+
+
+def prelu(x: Tensor, slope: Tensor, shift: Tensor | None, p: float) -> Tensor:
+    if x.dim() != 2 or x.size(1) > WIDEST:
+        return reference.prelu(x, slope, shift, p)
+    return _Finish.apply(x.contiguous(), shift, None, None, slope, 0.0, p)
