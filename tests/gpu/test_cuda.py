@@ -12,6 +12,7 @@ import graphmae as gm
 from graphmae import kernels, model
 from graphmae.data import GraphSet
 from graphmae.kernels import reference
+from graphmae.layers import Linear
 from graphmae.training import GraphStore, TrainingState, pretrain_model
 from graphmae.training.optim import make_optimizer
 
@@ -131,14 +132,27 @@ def test_the_dropout_behind_it_is_the_same_in_the_gradient() -> None:
 
 def test_every_order_is_a_permutation_and_no_node_is_favoured() -> None:
     count, draws = 1000, 2000
-    orders = torch.stack([kernels.shuffled(count, "cuda") for _ in range(draws)])
+    orders = torch.stack([kernels.parted(count, 300, "cuda")[0] for _ in range(draws)])
     assert torch.equal(orders.sort(1).values, torch.arange(count, device="cuda").expand(draws, -1))
     first = torch.zeros(draws, count, device="cuda").scatter_(1, orders[:, : count // 2], 1.0)
     assert float((first.mean(0) - 0.5).abs().max()) < 5 * 0.5 / draws**0.5
     together = (first.T @ first) / draws  # of two nodes: a quarter
     together.fill_diagonal_(0.25)
     assert float((together - 0.25).abs().max()) < 6.5 * (3 / 16 / draws) ** 0.5
-    assert torch.equal(kernels.shuffled(5, "cuda").sort().values.cpu(), torch.arange(5))
+    for count in (5, 300):
+        order, first, second = kernels.parted(count, 2, "cuda")
+        assert torch.equal(order.sort().values.cpu(), torch.arange(count))
+        assert torch.equal(torch.cat([first, second]), order) and len(first) == 2
+
+
+@pytest.mark.parametrize(("rows", "channels"), [(3, 5), (700, 1433), (200_000, 130)])
+def test_sums_over_rows_agree_with_torch(rows: int, channels: int) -> None:
+    a, b = torch.randn(2, rows, channels, device="cuda")
+    assert torch.allclose(cuda.column_sums(a, b).double(), (a.double() * b).sum(0), atol=1e-2)
+    linear, x = Linear(channels, 7).cuda(), torch.randn(rows, channels, device="cuda")
+    grad = torch.randn(rows, 7, device="cuda")
+    linear(x).backward(grad)
+    close((linear.bias.grad,), (grad.double().sum(0),))
 
 
 def test_the_optimizer_steps_like_torchs_own() -> None:

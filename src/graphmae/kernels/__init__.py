@@ -30,15 +30,16 @@ __all__ = [
     "aggregate",
     "attend",
     "batch_norm",
+    "column_sums",
     "cosine",
     "dropout",
     "dropped_rows",
     "has",
     "layer_norm",
     "lookup",
+    "parted",
     "pool",
     "prelu",
-    "shuffled",
     "use",
     "view",
 ]
@@ -127,12 +128,17 @@ def dropped_rows(x: Tensor, rows: Tensor, ones: int, p: float) -> Tensor:
         return _implementation(x).dropped_rows(x, rows, ones, p)
 
 
-def shuffled(count: int, device: torch.device | str) -> Tensor:
-    """0 … count − 1 in a random order, int64."""
+def column_sums(a: Tensor, b: Tensor | None = None) -> Tensor:
+    """[channels]: Σ_r a[r] · b[r] over the rows of `a` and `b` [N, channels] (`b` None: 1). Without a gradient."""
+    with torch.no_grad():
+        return _implementation(a).column_sums(a, b)
+
+
+def parted(count: int, split: int, device: torch.device | str) -> tuple[Tensor, Tensor, Tensor]:
+    """0 … count − 1 in a random order, and its two parts, the first of `split`; int64."""
     place = torch.device(device)
-    device_type = place.type if _choice == "auto" else _choice
-    module = _fast(device_type) if device_type in _PACKAGES else None
-    return (module or reference).shuffled(count, place)
+    module = _fast(place.type) if place.type in _PACKAGES and has(place.type) else reference
+    return (module or reference).parted(count, split, place)
 
 
 def adam_step(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import MutableMapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import torch
 import torch.nn.functional as F
@@ -157,7 +157,16 @@ class _Kept(NamedTuple):
         return values.new_zeros(behind + 1).scatter_(0, slot, values)[:behind]
 
 
-_ABOUT: MutableMapping[Tensor, tuple[tuple[int, int, torch.dtype], Tensor, Tensor]] = WeakIdKeyDictionary()
+_About: TypeAlias = tuple[tuple[int, int, torch.dtype], Tensor, Tensor]
+_ABOUT: MutableMapping[Tensor, _About] = WeakIdKeyDictionary()
+
+
+def know(nodes: Tensor, size: int, index: Tensor, positions: Tensor) -> _About:
+    """Keep for a tensor of nodes: the same as `index` in the index width of a graph, and their `positions` [size]."""
+    _ABOUT[nodes] = (nodes._version, size, index.dtype), index, positions
+    return _ABOUT[nodes]
+
+
 _KEPT: MutableMapping[Tensor, tuple[tuple[int, int], Adjacency]] = WeakIdKeyDictionary()
 
 
@@ -223,7 +232,8 @@ class View:
         key = (nodes._version, size, narrow)
         kept = _ABOUT.get(nodes)
         if kept is None or kept[0] != key:
-            kept = _ABOUT[nodes] = (key, nodes.to(narrow), _positions(nodes.to(narrow), size))
+            index = nodes.to(narrow)
+            kept = know(nodes, size, index, _positions(index, size))
         return kept[1], kept[2]
 
     @property

@@ -87,13 +87,18 @@ def dropout(x: Tensor, p: float) -> Tensor:
     return F.dropout(x, p)
 
 
+def column_sums(a: Tensor, b: Tensor | None) -> Tensor:
+    return (a if b is None else a * b).sum(0)
+
+
 def dropped_rows(x: Tensor, rows: Tensor, ones: int, p: float) -> Tensor:
     return F.dropout(torch.cat([x[rows], x.new_ones(ones, x.size(1))]), p)
 
 
-def shuffled(count: int, device: torch.device) -> Tensor:
+def parted(count: int, split: int, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
     narrow = torch.float32 if count < 2**16 else torch.float64  # few enough for ties to be rare
-    return torch.rand(count, device=device, dtype=narrow).argsort()
+    order = torch.rand(count, device=device, dtype=narrow).argsort()
+    return order, order[:split], order[split:]
 
 
 def _edges(view: View) -> tuple[Tensor, Tensor, Tensor, Tensor]:

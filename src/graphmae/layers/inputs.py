@@ -211,7 +211,7 @@ class _MaskedProduct(Function):
         drawn, weight, token = ctx.saved_tensors
         gweight = times(grad[: ctx.count].t(), drawn[: ctx.count])
         of_token = times(grad[ctx.count :].t(), drawn[ctx.count :])
-        return None, None, gweight.addcmul_(of_token, token), (of_token * weight).sum(0), None, None
+        return None, None, gweight.addcmul_(of_token, token), kernels.column_sums(of_token, weight), None, None
 
 
 _KEPT: MutableMapping[Tensor, tuple[int, Bags | None]] = WeakIdKeyDictionary()

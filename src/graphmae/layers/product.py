@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
+from .. import kernels
 from ..runtime.device import half_products
 
 
@@ -31,10 +32,27 @@ class _HalfProduct(Function):
         return gx, (half.t() @ left).to(grad.dtype)
 
 
+class _Biased(Function):
+    """torch's linear map; the bias' gradient by a kernel that uses the whole device."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+        ctx.save_for_backward(x, weight)
+        return F.linear(x, weight, bias)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor, Tensor | None]:
+        x, weight = ctx.saved_tensors
+        gx = grad @ weight if ctx.needs_input_grad[0] else None
+        return gx, grad.t() @ x, kernels.column_sums(grad) if ctx.needs_input_grad[2] else None
+
+
 def product(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """`x` [N, in] · `weight` [out, in]ᵀ + `bias` [out]."""
     if not half_products() or x.dtype != torch.float32:
-        return F.linear(x, weight, bias)
+        trained = x.is_cuda and bias is not None and torch.is_grad_enabled() and x.dim() == 2
+        return _Biased.apply(x, weight, bias) if trained else F.linear(x, weight, bias)
     out = _HalfProduct.apply(x, weight)
     return out if bias is None else out + bias
 

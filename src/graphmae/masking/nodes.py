@@ -23,6 +23,7 @@ class MaskedNodes:
         token: nodes whose features become the [MASK] token.
         replaced, donors: nodes that get the features of another, visible node.
         kept: masked nodes left unchanged (ablation only).
+        order: [N] visible, kept, replaced and token one after the other, where they lie so.
     """
 
     masked: Tensor
@@ -31,6 +32,7 @@ class MaskedNodes:
     replaced: Tensor
     donors: Tensor
     kept: Tensor
+    order: Tensor | None = None
 
     def apply(self, x: Tensor, token: Tensor) -> Tensor:
         """Features the encoder sees: `x` [N, d] with masked rows treated; `token` [d]."""
@@ -42,7 +44,9 @@ class MaskedNodes:
     def rows_of(self, x: Tensor, token: Tensor) -> MaskedInput:
         """The same without writing it out: which rows of `x` stand where, and where the token does."""
         rows = torch.cat([self.visible, self.kept, self.donors])
-        nodes = torch.cat([self.visible, self.kept, self.replaced, self.token])
+        nodes = self.order
+        if nodes is None:
+            nodes = torch.cat([self.visible, self.kept, self.replaced, self.token])
         return MaskedInput(x, bags_of(x), rows, token, nodes)
 
 
@@ -104,10 +108,9 @@ class RandomNodeMask(NodeMask):
         self.rate, self.replace_rate, self.keep_rate = rate, replace_rate, keep_rate
 
     def draw(self, num_nodes: int, device: torch.device | str = "cpu", batch: Tensor | None = None) -> MaskedNodes:
+        order = None
         if batch is None:
-            shuffled = kernels.shuffled(num_nodes, device)
-            count = self._count(num_nodes)
-            masked, visible = shuffled[:count], shuffled[count:]
+            order, visible, masked = kernels.parted(num_nodes, num_nodes - self._count(num_nodes), device)
         else:  # the rate holds in every graph, not just over all of them
             sizes = torch.bincount(batch)
             counts = self._counts(sizes)
@@ -120,9 +123,9 @@ class RandomNodeMask(NodeMask):
         # Differs: donors are visible nodes (never the node itself, never another masked one), so no target leaks.
         num_replaced = min(round(self.replace_rate * count), count) if len(visible) else 0
         num_kept = min(round(self.keep_rate * count), count - num_replaced)
-        replaced, kept, token = masked.split([num_replaced, num_kept, count - num_replaced - num_kept])
+        kept, replaced, token = masked.split([num_kept, num_replaced, count - num_replaced - num_kept])
         donors = visible[torch.randint(max(len(visible), 1), (num_replaced,), device=device)]
-        return MaskedNodes(masked, visible, token, replaced, donors, kept)
+        return MaskedNodes(masked, visible, token, replaced, donors, kept, order)
 
     def draw_padded(self, batch: Tensor, sizes: Tensor) -> PaddedMask:
         """A draw for graphs side by side of `sizes` [G], nodes of no graph (`batch` = G) behind them."""

@@ -12,6 +12,10 @@ import torch
 from graphmae import kernels
 from graphmae.kernels import cuda, reference
 
+def adj_of(count):
+    return kernels.adjacency(torch.arange(count).expand(2, -1), count)
+
+
 torch.manual_seed(0)
 for nodes, edges, heads, channels in [(7, 20, 2, 5), (5, 0, 1, 3), (3, 120, 2, 33), (1, 40, 1, 1), (4, 9, 3, 260)]:
     adj = kernels.adjacency(torch.randint(nodes, (2, edges)), nodes)  # some rows fall into several pieces
@@ -69,6 +73,10 @@ rows = torch.tensor([3, 0, 3])
 assert torch.equal(cuda.dropped_rows(x.detach(), rows, 2, 0.0), reference.dropped_rows(x.detach(), rows, 2, 0.0))
 drawn = cuda.dropped_rows(x.detach(), rows, 200, 0.25)
 assert 0.2 < float((drawn == 0).float().mean()) < 0.3 and torch.allclose(drawn[drawn != 0][-1], torch.tensor(4 / 3))
+for rows, channels in ((1, 1), (70, 65), (130, 3)):
+    a, b = torch.randn(2, rows, channels)
+    assert torch.allclose(cuda.column_sums(a, b), (a * b).sum(0), atol=1e-4)
+    assert torch.allclose(cuda.column_sums(a, None), a.sum(0), atol=1e-4)
 torch.manual_seed(3)
 ours = torch.randn(1500).requires_grad_()
 theirs = ours.detach().clone().requires_grad_()
@@ -81,7 +89,13 @@ for _ in range(5):
     optimizer.step()
     assert torch.allclose(ours, theirs, atol=1e-6), (ours - theirs).abs().max()
 for count in (257, 300, 512):
-    order = cuda.shuffled(count, torch.device("cpu"))
+    order, first, second = cuda.parted(count, 100, torch.device("cpu"))
+    assert torch.equal(order, torch.cat([first, second])) and len(first) == 100
+    for nodes in (order, first, second):
+        view = kernels.View(adj_of(count), nodes, nodes)
+        expected = torch.full((count,), -1).scatter_(0, nodes, torch.arange(len(nodes)))
+        assert torch.equal(view.position.long(), expected) and torch.equal(view.place.long(), expected)
+        assert torch.equal(view.wanted.long(), nodes)
     assert torch.equal(order.sort().values, torch.arange(count)) and not torch.equal(order, order.sort().values)
 for rows, channels in [(7, 33), (3, 1), (1, 1500)]:
     z, x, grad = torch.randn(rows, channels), torch.randn(rows, channels), torch.randn(rows)

@@ -13,7 +13,7 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-NUMBERS = dict.fromkeys(("heads", "channels", "x_heads", "real", "count", "size"), "i32")
+NUMBERS = dict.fromkeys(("heads", "channels", "x_heads", "real", "count", "size", "middle"), "i32")
 NUMBERS |= dict.fromkeys(("p", "scale", "eps", "least", "decay", "beta1", "beta2"), "fp32")
 FLOATS = {"x", "weight", "out", "alpha", "grad", "dots", "score", "vectors", "gx", "gscore", "sums", "bias", "shift",
           "moments", "totals", "a", "b", "z", "cosine", "lengths", "param", "mean", "square", "lr", "step"}
@@ -37,9 +37,11 @@ def compile_for_hopper(kernel, constants, rows="*i32", slope="fp32"):
     triton.compile(ASTSource(kernel, signature, constants), target=GPUTarget("cuda", 90, 32), options={"num_warps": 1})
 
 
-attend, aggregate, norm, finish, cosine, dropped_rows, shuffle, adam, tools = (
+attend, aggregate, norm, finish, cosine, dropped_rows, part, adam, tools, column_sums = (
     importlib.import_module(f"graphmae.kernels.cuda.{name}")
-    for name in ("attend", "aggregate", "norm", "finish", "cosine", "dropped_rows", "shuffle", "adam", "tools")
+    for name in (
+        "attend", "aggregate", "norm", "finish", "cosine", "dropped_rows", "part", "adam", "tools", "column_sums",
+    )
 )
 for some, pieces, indirect in ((False, True, False), (True, True, True), (True, False, True)):
     side = {"all_rows": not some, "all_ends": not some, "pieces": pieces, "indirect": indirect, "drop": some,
@@ -59,10 +61,12 @@ for some in (False, True):
     compile_for_hopper(finish._forward, constants, rows="i32", slope="*fp32")
     compile_for_hopper(finish._backward, {**constants, "programs": 1024}, rows="i32", slope="*fp32")
     compile_for_hopper(dropped_rows._dropped_rows, {"block": 1024, "drop": some}, rows="*i64")
+    tiles = {"height": 64, "width": 64, "step": 16}
+    compile_for_hopper(column_sums._column_sums, {**tiles, "both": some})
     compile_for_hopper(tools._clear, {"block": 1024, "all_rows": some})
 betas = {"beta1": 0.9, "beta2": 0.999, "log1": -0.1, "log2": -0.001}
 compile_for_hopper(adam._adam, {**betas, "block": 1024})
-compile_for_hopper(shuffle._shuffle, {"block": 128, "low_bits": 6, "high_bits": 6})
+compile_for_hopper(part._part, {"block": 32, "low_bits": 6, "high_bits": 6})
 compile_for_hopper(cosine._forward, {"block": 1024}, rows="i32")
 compile_for_hopper(cosine._backward, {"block": 1024}, rows="i32")
 print("compiled")

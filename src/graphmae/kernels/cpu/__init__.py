@@ -3,7 +3,7 @@
 Every row is summed by one thread in a fixed order, so results do not depend on the number of threads.
 """
 
-from ..reference import shuffled
+from ..reference import column_sums, parted
 from .aggregate import aggregate
 from .attend import attend
 from .cosine import cosine
@@ -16,12 +16,13 @@ __all__ = [
     "aggregate",
     "attend",
     "batch_norm",
+    "column_sums",
     "cosine",
     "dropout",
     "dropped_rows",
     "layer_norm",
     "lookup",
+    "parted",
     "pool",
     "prelu",
-    "shuffled",
 ]

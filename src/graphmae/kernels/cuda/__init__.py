@@ -4,23 +4,25 @@ from ..reference import dropout, lookup, pool
 from .adam import adam_step
 from .aggregate import aggregate
 from .attend import attend
+from .column_sums import column_sums
 from .cosine import cosine
 from .dropped_rows import dropped_rows
 from .finish import layer_norm, prelu
 from .norm import batch_norm
-from .shuffle import shuffled
+from .part import parted
 
 __all__ = [
     "adam_step",
     "aggregate",
     "attend",
     "batch_norm",
+    "column_sums",
     "cosine",
     "dropout",
     "dropped_rows",
     "layer_norm",
     "lookup",
+    "parted",
     "pool",
     "prelu",
-    "shuffled",
 ]

@@ -61,7 +61,7 @@ def _backward(
     x, shift, weight, bias, slope, seed, grad, out, sums, rows, channels, eps, p, scale,
     shifted: tl.constexpr, normed: tl.constexpr, drop: tl.constexpr, programs: tl.constexpr, block: tl.constexpr,
 ):  # fmt: skip
-    """sums[program]: gradients of the slope and of the shift, and where there is a norm, of its weight and bias."""
+    """sums: gradients of the slope (one number) and of the shift, and where there is a norm, of its weight and bias."""
     at = tl.program_id(0)
     c = tl.arange(0, block)
     inside = c < channels
@@ -92,12 +92,12 @@ def _backward(
             g = (g - first - normal * second) * rstd
         total += g
         tl.store(out + row * channels + c, g, mask=inside)
-    found = sums + at * (4 if normed else 2) * channels + c
-    tl.store(found, lost, mask=inside)
-    tl.store(found + channels, total, mask=inside)
+    tl.atomic_add(sums, tl.sum(tl.where(inside, lost, 0.0), axis=0))
+    if shifted:
+        tl.atomic_add(sums + 1 + c, total, mask=inside)
     if normed:
-        tl.store(found + 2 * channels, along, mask=inside)
-        tl.store(found + 3 * channels, plain, mask=inside)
+        tl.atomic_add(sums + 1 + channels + c, along, mask=inside)
+        tl.atomic_add(sums + 1 + 2 * channels + c, plain, mask=inside)
 
 
 class _Finish(Function):
@@ -129,14 +129,13 @@ class _Finish(Function):
         x, shift, weight, bias, slope, seed = ctx.saved_tensors
         grad, out, (rows, channels) = grad.contiguous(), torch.empty_like(x), x.shape
         programs = max(1, min(PROGRAMS, triton.cdiv(rows, 8)))
-        sums = x.new_empty(programs, 2 if weight is None else 4, channels, dtype=torch.float32)
+        sums = x.new_zeros(1 + channels * (1 if weight is None else 3), dtype=torch.float32)
         _backward[(programs,)](
             **_named(x, shift, weight, bias, slope, seed), grad=grad, out=out, sums=sums, rows=rows,
             programs=programs, **ctx.options,
         )  # fmt: skip
-        lost, total, *norm = sums.sum(0)
-        along, plain = norm or (None, None)
-        return out, None if shift is None else total, along, plain, lost.sum().reshape(slope.shape), None, None
+        total, along, plain = (*sums[1:].split(channels), None, None)[:3]
+        return out, None if shift is None else total, along, plain, sums[0].reshape(slope.shape), None, None
 
 
 def _named(*tensors: Tensor | None) -> dict[str, Tensor | None]:

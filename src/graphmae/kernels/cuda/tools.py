@@ -164,7 +164,7 @@ def add(pointer, value, mask, lone):
 
 
 @triton.jit
-def _mixed(z):
+def mixed(z):
     """Every bit of 32 depends on every other."""
     z = (z ^ (z >> 16)) * 0x7FEB352D
     z = (z ^ (z >> 15)) * 0x846CA68B
@@ -174,9 +174,9 @@ def _mixed(z):
 @triton.jit
 def draw(seed, k):
     """32 bits that depend on the seed and `k` (int64) alone: the generator of the CPU kernels."""
-    low = _mixed(k.to(tl.uint32) ^ seed.to(tl.uint32))
+    low = mixed(k.to(tl.uint32) ^ seed.to(tl.uint32))
     high = (k >> 32).to(tl.uint32) * 0x9E3779B9 + (seed >> 32).to(tl.uint32)
-    return _mixed(low + high)
+    return mixed(low + high)
 
 
 @triton.jit
