@@ -91,13 +91,17 @@ class RandomNodeMask(NodeMask):
             stays visible (a graph of a single node is masked whole).
         replace_rate: share of the masked nodes that gets another node's features instead of the token.
         keep_rate: share of the masked nodes left unchanged; the paper found it harmful.
+        per_graph: False is the published rule: the rate holds over all nodes of a batch, so that a small graph may be
+            masked whole or not at all.
 
     >>> draw = RandomNodeMask(rate=0.5, replace_rate=0.1).draw(100)
     >>> len(draw.masked), len(draw.token), len(draw.replaced)
     (50, 45, 5)
     """
 
-    def __init__(self, rate: float = 0.5, replace_rate: float = 0.0, keep_rate: float = 0.0) -> None:
+    def __init__(
+        self, rate: float = 0.5, replace_rate: float = 0.0, keep_rate: float = 0.0, per_graph: bool = True
+    ) -> None:
         if not 0 < rate < 1:
             raise ConfigError(f"mask.rate must lie strictly between 0 and 1, not {rate}")
         for name, value in (("replace_rate", replace_rate), ("keep_rate", keep_rate)):
@@ -105,11 +109,11 @@ class RandomNodeMask(NodeMask):
                 raise ConfigError(f"mask.{name} must lie in [0, 1], not {value}")
         if replace_rate + keep_rate > 1:
             raise ConfigError(f"mask.replace_rate + mask.keep_rate must be at most 1, not {replace_rate + keep_rate}")
-        self.rate, self.replace_rate, self.keep_rate = rate, replace_rate, keep_rate
+        self.rate, self.replace_rate, self.keep_rate, self.per_graph = rate, replace_rate, keep_rate, per_graph
 
     def draw(self, num_nodes: int, device: torch.device | str = "cpu", batch: Tensor | None = None) -> MaskedNodes:
         order = None
-        if batch is None:
+        if batch is None or not self.per_graph:
             order, visible, masked = kernels.parted(num_nodes, num_nodes - self._count(num_nodes), device)
         else:  # the rate holds in every graph, not just over all of them
             sizes = torch.bincount(batch)
@@ -132,9 +136,14 @@ class RandomNodeMask(NodeMask):
         place = torch.arange(batch.numel(), device=batch.device)
         graph = batch.clamp(max=len(sizes) - 1)
         real = batch < len(sizes)
-        rank = place - (sizes.cumsum(0) - sizes)[graph]
-        order = (batch + torch.rand(len(batch), device=batch.device, dtype=torch.float64)).argsort()
-        masked = torch.zeros_like(real).scatter(0, order, real & (rank < self._counts(sizes)[graph]))
+        draws = torch.rand(len(batch), device=batch.device, dtype=torch.float64)
+        if self.per_graph:
+            rank = place - (sizes.cumsum(0) - sizes)[graph]
+            chosen = real & (rank < self._counts(sizes)[graph])
+            masked = torch.zeros_like(real).scatter(0, (batch + draws).argsort(), chosen)
+        else:
+            chosen = place < self._counts(sizes.sum())
+            masked = torch.zeros_like(real).scatter(0, (draws + 2 * (~real)).argsort(), chosen)
         if not self.replace_rate and not self.keep_rate:
             return PaddedMask(masked, masked, None, None)
         total, visible = masked.sum(), (real & ~masked).sum()

@@ -66,3 +66,18 @@ def test_dropped_edges_are_a_random_share() -> None:
     kept = drop_edges(edges, 0.3)
     assert kept.size(1) / edges.size(1) == pytest.approx(0.7, abs=0.02)
     assert drop_edges(edges, 0.0) is edges
+
+
+def test_the_published_rule_takes_its_share_of_the_batch_not_of_every_graph() -> None:
+    torch.manual_seed(0)
+    sizes = torch.tensor([2, 40, 3, 55])
+    batch = torch.repeat_interleave(torch.arange(4), sizes)
+    padded = torch.cat([batch, torch.full((20,), 4)])
+    rule, alone = RandomNodeMask(0.25, per_graph=False), set()
+    for _ in range(40):
+        drawn = rule.draw(100, batch=batch)
+        assert len(drawn.masked) == 25 and len(drawn.visible) == 75
+        flags = rule.draw_padded(padded, sizes).masked
+        assert int(flags.sum()) == 25 and not flags[100:].any()
+        alone |= {int((batch[drawn.masked] == 0).sum()), int(flags[:2].sum())}
+    assert alone == {0, 1, 2}  # a graph of two nodes: none, one or both
