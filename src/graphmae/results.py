@@ -15,6 +15,7 @@ from .runtime.errors import InputError
 FORMAT = 1
 ROW_LABELS = {
     "raw": "raw features",
+    "wl": "Weisfeiler–Lehman kernel",
     "untrained": "untrained encoder",
     "supervised": "supervised encoder",
     "pretrained": "GraphMAE",

@@ -54,7 +54,7 @@ class Evaluation:
     weight_decay: float = 1e-4
     epochs: int = 300
     rule: Literal["last", "best-validation", "folds"] = "last"  # folds: whole graphs, a support vector machine
-    baselines: tuple[Literal["raw", "untrained", "supervised"], ...] = ("raw", "untrained", "supervised")
+    baselines: tuple[Literal["raw", "untrained", "supervised", "wl"], ...] = ("raw", "untrained", "supervised")
     supervised_lr: float = 0.005
     supervised_weight_decay: float = 5e-4
     supervised_epochs: int = 200

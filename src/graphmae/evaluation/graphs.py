@@ -14,6 +14,7 @@ from ..embedding import embed_graphs
 from ..runtime.errors import DataError
 from ..runtime.seed import preserved_randomness
 from .svm import svm_scores
+from .weisfeiler_lehman import wl_kernel
 
 Scores = dict[str, float]
 
@@ -35,8 +36,7 @@ def judge_graphs(
     labels, readouts = graphs.y.numpy(), config.readout.split("+")
 
     def scored(rows: torch.Tensor) -> Scores:
-        found = svm_scores(rows.numpy(), labels, seed, standardize=config.standardize)
-        return {"folds": found["accuracy"], "over-folds": found["over-folds"], "inner": found["inner"]}
+        return _scores(svm_scores(rows.numpy(), labels, seed, standardize=config.standardize))
 
     with preserved_randomness(seed):
         table = {"pretrained": scored(embed_graphs(encoder, graphs, readouts, device))}
@@ -44,7 +44,13 @@ def judge_graphs(
             table["raw"] = scored(pooled_features(graphs, readouts))
         if "untrained" in config.baselines:
             table["untrained"] = scored(embed_graphs(make_encoder(), graphs, readouts, device))
+        if "wl" in config.baselines:
+            table["wl"] = _scores(svm_scores(wl_kernel(graphs), labels, seed, precomputed=True))
     return table
+
+
+def _scores(found: Scores) -> Scores:
+    return {"folds": found["accuracy"], "over-folds": found["over-folds"], "inner": found["inner"]}
 
 
 def pooled_features(graphs: GraphSet, readouts: list[str], chunk: int = 256) -> torch.Tensor:

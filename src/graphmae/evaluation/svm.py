@@ -6,7 +6,7 @@ every C of a fold shares its kernel matrix. Folds run in threads: the solver let
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -21,9 +21,17 @@ FOLDS, INNER_FOLDS = 10, 5
 
 
 def svm_scores(
-    x: np.ndarray, y: np.ndarray, seed: int, *, standardize: bool = False, strengths: Sequence[float] = STRENGTHS
+    x: np.ndarray,
+    y: np.ndarray,
+    seed: int,
+    *,
+    standardize: bool = False,
+    precomputed: bool = False,
+    strengths: Sequence[float] = STRENGTHS,
 ) -> dict[str, float]:
     """Mean accuracy in percent over ten stratified folds shuffled by `seed`, and its deviation over them.
+
+    `x` [N, d] are rows for an RBF kernel, or `precomputed`, a kernel [N, N].
 
     Also `inner`, the mean accuracy of the chosen C on the inner folds: what may be tuned on, as it sees no test fold.
     """
@@ -34,10 +42,18 @@ def svm_scores(
         raise DataError(f"the smallest class has {counts[counts > 0].min()} graphs; ten folds need at least {FOLDS}")
     x = np.ascontiguousarray(x, dtype=np.float64)
     folds = list(StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(x, y))
-    shared = None if standardize else squared_distances(x)
+    shared = None if standardize or precomputed else squared_distances(x)
 
     def judged(fold: tuple[np.ndarray, np.ndarray]) -> tuple[float, float]:
-        return _fold(x, y, *fold, shared, strengths)
+        train = fold[0]
+        if precomputed:
+            return _fold(lambda a, b: (x[np.ix_(a, a)], x[np.ix_(b, a)]), y, *fold, strengths)
+        rows, distances = x, shared
+        if distances is None:
+            scale = x[train].std(0)
+            rows = (x - x[train].mean(0)) / np.where(scale > 0, scale, 1.0)
+            distances = squared_distances(rows)
+        return _fold(lambda a, b: _kernels(rows, distances, a, b), y, *fold, strengths)
 
     with ThreadPoolExecutor(max_workers=cpu_count()) as threads:
         found = np.array(list(threads.map(judged, folds)))
@@ -46,27 +62,25 @@ def svm_scores(
 
 
 def _fold(
-    x: np.ndarray,
+    kernels: Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]],
     y: np.ndarray,
     train: np.ndarray,
     test: np.ndarray,
-    distances: np.ndarray | None,
     strengths: Sequence[float],
 ) -> tuple[float, float]:
-    """(test accuracy with the C that did best on the inner folds, its accuracy there)."""
-    if distances is None:
-        scale = x[train].std(0)
-        x = (x - x[train].mean(0)) / np.where(scale > 0, scale, 1.0)
-        distances = squared_distances(x)
+    """(test accuracy with the C that did best on the inner folds, its accuracy there).
+
+    `kernels` gives those of a training part with itself and of another part with it.
+    """
     hits = np.zeros(len(strengths))
     for a, b in StratifiedKFold(INNER_FOLDS).split(train, y[train]):
         fit, held = train[a], train[b]
-        kernel, across = _kernels(x, distances, fit, held)
+        kernel, across = kernels(fit, held)
         for k, strength in enumerate(strengths):
             model = SVC(C=strength, kernel="precomputed").fit(kernel, y[fit])
             hits[k] += (model.predict(across) == y[held]).mean() / INNER_FOLDS
     best = int(hits.argmax())  # the smallest C among equals, as a grid search takes the first
-    kernel, across = _kernels(x, distances, train, test)
+    kernel, across = kernels(train, test)
     model = SVC(C=strengths[best], kernel="precomputed").fit(kernel, y[train])
     return float((model.predict(across) == y[test]).mean()), float(hits[best])
 
