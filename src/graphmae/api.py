@@ -17,7 +17,7 @@ from torch_geometric.data import Data
 
 from . import config, experiment, model, pretrained
 from .config import Evaluation, Recipe, Train
-from .data import REGISTRY, GraphSet, NodeDataset
+from .data import REGISTRY, GraphSet, MoleculeStore, NodeDataset
 from .data.files import from_data, open_dataset, section_of
 from .data.splits import with_split
 from .embedding import embed_graph, embed_graphs
@@ -150,8 +150,9 @@ def pretrain_on(
     resume: bool = False,
 ) -> Path:
     """Pre-train what a recipe describes on a data set's name or a graph file; returns the checkpoint's folder."""
-    base = config.load(recipe).to_dict()
     section = section_of(graph)
+    molecules = section["name"] in ("smiles", "zinc-moses")
+    base = config.load("molecule/zinc" if molecules and recipe == "default" else recipe).to_dict()
     allowed = REGISTRY.options(section["name"])
     base["data"] = {**{key: value for key, value in base["data"].items() if key in allowed}, **section}
     base.pop("published", None)
@@ -161,7 +162,7 @@ def pretrain_on(
     place = resolve_device(device)
     folder = Path(out) if out is not None else next_folder(Path(graph).stem, resume)
     with preserved_randomness(check_seeds([seed])[0]), numerics(place, made.train.precision):
-        network = model.build(made, dataset.in_channels)
+        network = model.build(made, dataset.in_channels, getattr(dataset, "target_channels", None))
         network.inputs = dict(dataset.treatment)
         model.rehearse(network)
         experiment.check_features(network, dataset.pretrain_graphs(), dataset.name)
@@ -239,7 +240,7 @@ def embed(
     if level == "graph" and not isinstance(graphs, GraphSet):
         bare = [Data(x=g.x, edge_index=g.edge_index) for d in datasets for g in _graphs_of(d, True)]
         graphs = GraphSet.from_list("graphs", bare)
-    if level != "node" and isinstance(graphs, GraphSet):
+    if level != "node" and isinstance(graphs, GraphSet | MoleculeStore):
         return embed_graphs(encoder, graphs, readout.split("+"), device)
     out: list[Tensor] = [embed_graph(encoder, g, device) for dataset in datasets for g in _graphs_of(dataset, True)]
     return out[0] if len(out) == 1 and not _is_list(data) else out

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from . import kernels
-from .data import GraphSet
+from .data import GraphSet, MoleculeStore
 from .encoders import StackedEncoder
 from .runtime.device import resolve_device
 from .runtime.errors import ConfigError, DataError, unknown
@@ -28,12 +28,14 @@ def embed_graph(encoder: nn.Module, data: Data, device: torch.device | str | Non
 
 def embed_graphs(
     encoder: nn.Module,
-    graphs: GraphSet,
+    graphs: GraphSet | MoleculeStore,
     readout: str | Sequence[str] = "mean",
     device: torch.device | str | None = None,
     batch_size: int = 256,
 ) -> Tensor:
     """One row a graph, on the CPU: [len(graphs), out_channels], or several readouts side by side.
+
+    Of a store of molecules, one row for every string it was made of: NaN for those that are no molecules.
 
     >>> from graphmae import encoders
     >>> pair = Data(x=torch.eye(2), edge_index=torch.tensor([[0, 1], [1, 0]]))
@@ -46,6 +48,11 @@ def embed_graphs(
         if way not in READOUTS:
             raise ConfigError(unknown("readout", way, READOUTS))
     _check_width(encoder, graphs.in_channels)
+    if isinstance(graphs, MoleculeStore):
+        found = torch.cat([embed_graphs(encoder, part, ways, device, batch_size) for part in graphs.parts()])
+        out = found.new_full((graphs.num_lines, found.size(1)), float("nan"))
+        out[torch.from_numpy(graphs.lines.astype("int64"))] = found
+        return out
     rows = []
     with _at_rest(encoder, device) as place:
         store = GraphStore(graphs, place)

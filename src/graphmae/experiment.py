@@ -24,7 +24,7 @@ from torch_geometric.data import Data
 from . import data as data_room
 from . import evaluation, model, pretrained
 from .config import Evaluation, Recipe, Train
-from .data import GraphSet, NodeDataset
+from .data import GraphSet, MoleculeStore, NodeDataset
 from .registry import import_parts
 from .results import Result, read_json, write_json
 from .runtime.device import numerics, resolve_device
@@ -197,7 +197,7 @@ def _run_seed(
 
 def train(
     network: model.GraphMAE,
-    graphs: list[Data] | GraphSet,
+    graphs: list[Data] | GraphSet | MoleculeStore,
     settings: Train,
     folder: Path | None,
     device: torch.device,
@@ -222,8 +222,10 @@ def train(
     )
 
 
-def check_features(network: model.GraphMAE, graphs: list[Data] | GraphSet, label: str) -> None:
+def check_features(network: model.GraphMAE, graphs: list[Data] | GraphSet | MoleculeStore, label: str) -> None:
     """Refuse features the loss cannot be computed on, and say which nodes it leaves out."""
+    if isinstance(graphs, MoleculeStore):
+        return
     if isinstance(graphs, GraphSet):
         if graphs.num_codes is not None:
             return  # one-hot: nothing can be wrong with them

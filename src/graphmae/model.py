@@ -180,12 +180,13 @@ def _plain(edges: Tensor | Adjacency) -> Tensor:
     return edges if isinstance(edges, Tensor) else edges.edge_index
 
 
-def build(recipe: Recipe, in_channels: int) -> GraphMAE:
-    """The model a recipe describes, for features of this width."""
+def build(recipe: Recipe, in_channels: int, target_channels: int | None = None) -> GraphMAE:
+    """The model a recipe describes, for features of this width, of which the first `target_channels` (None: all) are
+    reconstructed."""
     encoder = encoders.build(recipe.encoder.name, in_channels=in_channels, **recipe.encoder.options)
     hidden = getattr(encoder, "hidden_channels", encoder.out_channels)
     decoder = decoders.build(
-        recipe.decoder.name, in_channels=hidden, out_channels=in_channels, **recipe.decoder.options
+        recipe.decoder.name, in_channels=hidden, out_channels=target_channels or in_channels, **recipe.decoder.options
     )
     return GraphMAE(
         encoder,
@@ -200,7 +201,10 @@ def build(recipe: Recipe, in_channels: int) -> GraphMAE:
 def rehearse(network: GraphMAE) -> None:
     """One loss on a graph of four nodes: a part of the user's own that cannot work is refused before training."""
     x = torch.eye(4, int(network.encoder.in_channels), device=network.mask_token.device)  # type: ignore[arg-type]
-    edge_index = torch.tensor([[0, 1, 2, 3, 0, 1], [0, 1, 2, 3, 1, 0]], device=x.device)
+    edge_index: Tensor | Adjacency = torch.tensor([[0, 1, 2, 3, 0, 1], [0, 1, 2, 3, 1, 0]], device=x.device)
+    if width := getattr(network.encoder, "edge_channels", 0):
+        edge_index = kernels.adjacency(edge_index, 4)
+        edge_index.edge_sums = torch.ones(4, width, device=x.device)
     was_training = network.training
     try:
         with torch.no_grad(), preserved_randomness():

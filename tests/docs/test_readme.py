@@ -48,4 +48,5 @@ def test_both_set_up_commands_are_shown_and_exist() -> None:
 def test_the_tables_are_what_was_measured() -> None:
     assert "<!-- node-results -->" in README
     assert "<!-- performance -->" in README
+    assert "<!-- graph-results -->" in README
     assert tables.written(README) == README, "run python -m benchmarks.tables"

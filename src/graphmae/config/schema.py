@@ -19,7 +19,7 @@ class About:
     """For people."""
 
     title: str = ""
-    task: Literal["node", "graph"] = "node"
+    task: Literal["node", "graph", "molecule"] = "node"
     notes: str = ""
 
 

@@ -1,10 +1,11 @@
 """What comes in: benchmark sets, graph files, PyG objects. Everything is checked once, here."""
 
-from . import files, graphs, ogb, planetoid, ppi, reddit, synthetic  # each registers its sets
+from . import files, graphs, molecules, ogb, planetoid, ppi, reddit, synthetic  # each registers its sets
 from .base import REGISTRY, NodeDataset
 from .checks import check_graph
 from .files import from_data, read_graph
 from .graphset import GraphSet
+from .molecules import MoleculeStore
 from .treatment import load, prepare
 from .tu import load_tu, read_tu
 
@@ -13,6 +14,7 @@ register, names, describe = REGISTRY.register, REGISTRY.names, REGISTRY.describe
 __all__ = [
     "REGISTRY",
     "GraphSet",
+    "MoleculeStore",
     "NodeDataset",
     "check_graph",
     "describe",
@@ -21,6 +23,7 @@ __all__ = [
     "graphs",
     "load",
     "load_tu",
+    "molecules",
     "names",
     "ogb",
     "planetoid",

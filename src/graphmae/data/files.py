@@ -17,6 +17,7 @@ from .base import REGISTRY, NodeDataset
 from .checks import check_graph
 from .treatment import Features, prepare
 
+MOLECULES = (".smi", ".smiles")  # plain or .gz
 KEYS = ("x", "edge_index", "y", "train_mask", "val_mask", "test_mask")
 
 
@@ -47,8 +48,10 @@ def section_of(source: str | Path) -> dict[str, str]:
     if str(source) in REGISTRY.names():
         return {"name": str(source)}
     if not Path(source).exists() and not Path(source).suffix:
-        ways = "or the path of a .npz or .pt file, or of a folder with TU files"
+        ways = "or the path of a .npz, .pt or .smi file, or of a folder with TU files"
         raise DataError(f"{unknown('data set', str(source), REGISTRY.names())}; {ways}")
+    if Path(str(source).removesuffix(".gz")).suffix in MOLECULES:
+        return {"name": "smiles", "path": str(source)}
     return {"name": "tu" if Path(source).is_dir() else "file", "path": str(source)}
 
 

@@ -78,6 +78,11 @@ class GraphSet:
         return int(self.x.size(1)) if self.num_codes is None else sum(_columns(self.num_codes))
 
     @property
+    def target_channels(self) -> int:
+        """How many of the features are reconstructed: of several columns of codes, those of the first."""
+        return self.in_channels if self.num_codes is None else _columns(self.num_codes)[0]
+
+    @property
     def num_classes(self) -> int:
         if self.y is None:
             raise DataError(f"{self.name} has no labels (y), so it has no classes")

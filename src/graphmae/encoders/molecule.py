@@ -41,6 +41,7 @@ class MoleculeGIN(StackedEncoder):
             last = "none" if i + 1 == num_layers else activation
             blocks.append(Block(GINConv(mlp, edge_channels=edge_channels, own=False), dropout, norm, last, residual))
         super().__init__(in_channels, hidden_channels, blocks, output)
+        self.edge_channels = edge_channels
         self.embed = Linear(in_channels, hidden_channels, bias=False)
 
     def forward(self, x: Any, edge_index: Tensor | Adjacency, rows: Tensor | None = None) -> Tensor:

@@ -10,14 +10,18 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from ..config import Train
-from ..data import GraphSet
+from ..data import GraphSet, MoleculeStore
 from .loop import fit
 from .state import Outcome
 from .store import GraphBatch, GraphStore
 
 
 def pretrain_model(
-    model: nn.Module, graphs: Sequence[Data] | GraphSet, train: Train, device: torch.device, **loop: Any
+    model: nn.Module,
+    graphs: Sequence[Data] | GraphSet | MoleculeStore,
+    train: Train,
+    device: torch.device,
+    **loop: Any,
 ) -> Outcome:
     """Train `model` in place on unlabelled graphs; `loop` goes to `fit`."""
     model.to(device)
@@ -30,13 +34,13 @@ def pretrain_model(
         **loop,
     }
     on_cuda = device.type == "cuda"
-    if not isinstance(graphs, GraphSet) and len(graphs) == 1:
+    if not isinstance(graphs, GraphSet | MoleculeStore) and len(graphs) == 1:
         whole = Data(x=graphs[0].x, edge_index=graphs[0].edge_index).to(device)  # labels stay behind
         capture = on_cuda and getattr(model, "has_fixed_shapes", False)
         return fit(model, lambda graph: model(graph.x, graph.edge_index), lambda: [whole], capture=capture, **settings)
-    if not isinstance(graphs, GraphSet):
+    if not isinstance(graphs, GraphSet | MoleculeStore):
         graphs = GraphSet.from_list("graphs", [Data(x=graph.x, edge_index=graph.edge_index) for graph in graphs])
-    store = GraphStore(graphs, device)
+    store = GraphStore(graphs.parts() if isinstance(graphs, MoleculeStore) else graphs, device)
 
     def step(batch: GraphBatch) -> Tensor:
         return model(batch.x, batch.graph, batch.batch)

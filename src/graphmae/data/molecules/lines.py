@@ -1,0 +1,64 @@
+"""SMILES strings from text files and tables, plain or compressed, one after the other."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from ...runtime.errors import InputError
+
+NAMES = ("smiles", "smile", "canonical_smiles", "mol", "molecule", "structure")
+
+
+class Line(NamedTuple):
+    """Where a SMILES string stands."""
+
+    file: str
+    number: int
+    text: str
+
+
+def read_lines(files: Iterable[Path], column: str | None = None) -> Iterator[Line]:
+    """The SMILES of every file: the first word of a line, or of .csv and .tsv files a column.
+
+    The column is `column`, or the one whose name says so.
+    """
+    for file in files:
+        if not file.is_file():
+            raise InputError(f"there is no file {file}")
+        packed = file.suffix == ".gz"
+        with gzip.open(file, "rt", errors="replace") if packed else file.open(errors="replace") as lines:
+            kind = Path(file.stem).suffix if packed else file.suffix
+            if kind in (".csv", ".tsv"):
+                yield from _column(file, lines, "," if kind == ".csv" else "\t", column)
+                continue
+            for number, line in enumerate(lines, 1):
+                words = line.split(None, 1)
+                if words and not words[0].startswith("#"):
+                    yield Line(file.name, number, words[0])
+
+
+def _column(file: Path, lines: Iterable[str], separator: str, wanted: str | None) -> Iterator[Line]:
+    rows = csv.reader(lines, delimiter=separator)
+    header = next(rows, [])
+    at = smiles_column(file, header, wanted)
+    for row in rows:
+        if row:
+            yield Line(file.name, rows.line_num, row[at].strip() if at < len(row) else "")
+
+
+def smiles_column(file: Path, header: Sequence[str], wanted: str | None) -> int:
+    """Which column holds SMILES."""
+    if wanted is not None:
+        if list(header).count(wanted) > 1:
+            raise InputError(f"{file} has several columns named {wanted!r}; rename all but one")
+        if wanted not in header:
+            raise InputError(f"{file} has no column {wanted!r}; it has {', '.join(header) or 'none'}")
+        return list(header).index(wanted)
+    found = [i for i, name in enumerate(header) if name.strip().lower() in NAMES]
+    if len(found) != 1:
+        raise InputError(f"{file}: say which column holds SMILES (--smiles); it has {', '.join(header) or 'none'}")
+    return found[0]

@@ -1,0 +1,60 @@
+"""Molecules to pre-train on, by name as recipes call them: the stand-in for ZINC15, and a file of your own."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from ...runtime.errors import DataError
+from ..base import REGISTRY
+from ..sources import cache_root, data_root, sha256
+from .store import MoleculeStore, build_store
+
+STAND_IN = ("zinc250k", "moses_train", "moses_test", "moses_test_scaffolds")
+logger = logging.getLogger("graphmae")
+
+
+def stored(files: Sequence[Path], name: str, column: str | None = None) -> MoleculeStore:
+    """The store of some files, from the cache where files with the same bytes were parsed before."""
+    for file in files:
+        if not file.is_file():
+            raise DataError(f"there is no file {file}")
+    content = ";".join([*(sha256(file) for file in files), column or ""])
+    folder = cache_root() / "molecules" / f"{name}-{hashlib.sha256(content.encode()).hexdigest()[:16]}"
+    began = said = time.monotonic()
+
+    def progress(done: int, bad: int) -> None:
+        nonlocal said
+        now = time.monotonic()
+        if now - said >= 5:
+            said = now
+            logger.info("%s: %d strings parsed, %d of them bad, %.0f a second", name, done, bad, done / (now - began))
+
+    store = build_store(files, folder, column, name, progress=progress)
+    if store.meta["bad"]:
+        logger.warning(
+            "%s: %d of %d strings are no molecules and were left out; %s lists them",
+            name, store.meta["bad"], store.num_lines, store.folder / "bad.tsv",
+        )  # fmt: skip
+    return store
+
+
+@REGISTRY.register("smiles")
+def smiles(root: str | Path | None = None, path: str = "", column: str = "") -> MoleculeStore:
+    """Your own molecules from `data.path`: a .smi file, one SMILES a line, or a .csv or .tsv with a `data.column`."""
+    if not path:
+        raise DataError("data.name is 'smiles', but data.path does not say which file")
+    file = Path(path).expanduser()
+    return stored([file], file.name.split(".")[0], column or None)
+
+
+@REGISTRY.register("zinc-moses")
+def zinc_moses(root: str | Path | None = None) -> MoleculeStore:
+    """2.19 million molecules of ZINC (zinc250k and MOSES), a stand-in for the 2 million of ZINC15 in the paper."""
+    folder = data_root(root)
+    if folder is None:
+        raise DataError("zinc-moses needs a data folder (--data or GRAPHMAE_DATA) with zinc/zinc250k.smi.gz and MOSES")
+    return stored([folder / "zinc" / f"{name}.smi.gz" for name in STAND_IN], "zinc-moses")

@@ -1,0 +1,313 @@
+"""Many molecules in a folder of flat arrays: five bytes for an atom and its bond, opened without reading them.
+
+NAME/meta.json  what it was made of; written last, so a folder that has it is complete
+NAME/sizes.npy  [M, 2] atoms and bonds of every molecule
+NAME/atoms.npy  [N, 2] codes · NAME/bonds.npy [B, 2] the two atoms · NAME/kinds.npy [B] type and direction
+NAME/lines.npy  [M] which of the SMILES strings each molecule was, counting from 0
+NAME/bad.tsv    strings that are no molecules: file, line, text
+NAME/parts/     while it is being built; an interrupted build goes on from there
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import shutil
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain, islice
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from ...runtime.environment import cpu_count
+from ...runtime.errors import DataError, InputError
+from ..graphset import GraphSet
+from .lines import Line, read_lines
+from .smiles import ATOMS, BOND_TYPES, CHIRALITIES, DIRECTIONS, SELF_LOOP, parse, rdkit, silenced
+
+FORMAT = 1
+PART = 20_000  # lines a worker takes at a time
+FEW = 5_000
+EDGE_CHANNELS = 12  # types and directions, filled up to a multiple of four
+ARRAYS = ("sizes", "atoms", "bonds", "kinds", "lines")
+logger = logging.getLogger("graphmae")
+
+
+@dataclass(frozen=True)
+class MoleculeStore:
+    """Molecules that lie in `folder`; arrays are mapped into memory, not read.
+
+    >>> store = MoleculeStore.open("zinc")  # doctest: +SKIP
+    >>> len(store), store.graphs(range(256)).in_channels  # doctest: +SKIP
+    (2186418, 124)
+    """
+
+    folder: Path
+    meta: dict[str, Any]
+    sizes: np.ndarray
+    atoms: np.ndarray
+    bonds: np.ndarray
+    kinds: np.ndarray
+    lines: np.ndarray
+
+    @classmethod
+    def open(cls, folder: str | Path) -> MoleculeStore:
+        folder = Path(folder)
+        if not (folder / "meta.json").is_file():
+            raise DataError(f"{folder} is no complete store of molecules; build it with graphmae molecules")
+        meta = json.loads((folder / "meta.json").read_text())
+        if meta.get("format") != FORMAT:
+            raise DataError(f"{folder} has format {meta.get('format')}, this version reads {FORMAT}; build it again")
+        return cls(folder, meta, *(np.load(folder / f"{name}.npy", mmap_mode="r") for name in ARRAYS))
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+    @property
+    def name(self) -> str:
+        return str(self.meta["name"])
+
+    @property
+    def num_lines(self) -> int:
+        """Molecules, and strings that are none."""
+        return int(self.meta["molecules"] + self.meta["bad"])
+
+    @property
+    def in_channels(self) -> int:
+        return ATOMS + CHIRALITIES
+
+    @property
+    def target_channels(self) -> int:
+        """What is reconstructed: the kind of atom."""
+        return ATOMS
+
+    @property
+    def treatment(self) -> dict[str, Any]:
+        return {"features": "molecule", "self_loops": True}
+
+    def pretrain_graphs(self) -> MoleculeStore:
+        return self
+
+    def check_labels(self) -> None:
+        raise DataError(f"{self.name} has no labels: it is for pre-training; fine-tune on a table with targets")
+
+    def summary(self) -> Iterator[tuple[str, int]]:
+        yield "graphs", len(self)
+        yield "nodes", len(self.atoms)
+        yield "edges", 2 * len(self.bonds) + len(self.atoms)
+        yield "features", self.in_channels
+
+    @cached_property
+    def _pointers(self) -> tuple[np.ndarray, np.ndarray]:
+        """[M + 1] where each molecule's atoms and bonds begin."""
+        ends = np.cumsum(self.sizes, axis=0, dtype=np.int64)
+        ends = np.concatenate([np.zeros((1, 2), np.int64), ends])
+        return ends[:, 0], ends[:, 1]
+
+    def graphs(self, which: range) -> GraphSet:
+        """Some molecules, next to each other, as graphs: every bond both ways, and a self-loop on every atom."""
+        nodes, bonds = (pointer[which.start : which.stop + 1] for pointer in self._pointers)
+        atoms = slice(int(nodes[0]), int(nodes[-1]))
+        between = slice(int(bonds[0]), int(bonds[-1]))
+        return as_graphs(
+            self.name, self.sizes[which.start : which.stop], self.atoms[atoms], self.bonds[between], self.kinds[between]
+        )
+
+    def parts(self, size: int = 100_000) -> Iterator[GraphSet]:
+        """All of them, so many at a time."""
+        for first in range(0, len(self), size):
+            yield self.graphs(range(first, min(first + size, len(self))))
+
+
+def as_graphs(name: str, sizes: np.ndarray, atoms: np.ndarray, bonds: np.ndarray, kinds: np.ndarray) -> GraphSet:
+    """Graphs whose edges are grouped by molecule: the bonds, the same the other way, the self-loops."""
+    counts = sizes.astype(np.int64)
+    node_ptr, bond_ptr = (np.concatenate([[0], np.cumsum(column)]) for column in counts.T)
+    edge_ptr = 2 * bond_ptr + node_ptr
+    of_bond = np.repeat(np.arange(len(sizes)), counts[:, 1])
+    of_atom = np.repeat(np.arange(len(sizes)), counts[:, 0])
+    # Where in the list of edges: what came before the molecule, then its own, counted from there.
+    ahead = edge_ptr[of_bond] + np.arange(len(bonds)) - bond_ptr[of_bond]
+    loops = edge_ptr[of_atom] + 2 * counts[of_atom, 1] + np.arange(len(atoms)) - node_ptr[of_atom]
+    edge_index = np.empty((2, int(edge_ptr[-1])), dtype=np.int64)
+    edge_index[:, ahead] = bonds.T
+    edge_index[:, ahead + counts[of_bond, 1]] = bonds.T[::-1]
+    edge_index[:, loops] = np.arange(len(atoms)) - node_ptr[of_atom]
+    return GraphSet(
+        name,
+        torch.from_numpy(atoms.astype(np.int64)),
+        (ATOMS, CHIRALITIES),
+        torch.from_numpy(edge_index),
+        torch.from_numpy(node_ptr),
+        torch.from_numpy(edge_ptr),
+        treatment={"features": "molecule", "self_loops": True},
+        edge_sums=torch.from_numpy(_bond_sums(bonds + node_ptr[of_bond][:, None], kinds, len(atoms))),
+    )
+
+
+def _bond_sums(ends: np.ndarray, kinds: np.ndarray, num_atoms: int) -> np.ndarray:
+    """[N, 12] uint8: how many bonds of every type, and of every direction, each atom has, its self-loop included."""
+    kind, way = kinds % 4, kinds // 4
+    places = [ends * EDGE_CHANNELS + kind[:, None], ends * EDGE_CHANNELS + BOND_TYPES + way[:, None]]
+    flat = np.concatenate([place.ravel() for place in places])
+    sums = np.bincount(flat, minlength=num_atoms * EDGE_CHANNELS).reshape(num_atoms, EDGE_CHANNELS)
+    sums[:, SELF_LOOP] += 1
+    sums[:, BOND_TYPES] += 1
+    assert BOND_TYPES + DIRECTIONS <= EDGE_CHANNELS
+    return np.minimum(sums, 255).astype(np.uint8)
+
+
+def build_store(
+    files: Sequence[str | Path],
+    folder: str | Path,
+    column: str | None = None,
+    name: str | None = None,
+    jobs: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> MoleculeStore:
+    """Parse every SMILES string in `files` into a store; an interrupted build goes on where it was.
+
+    `progress` is called with the number of lines done and of bad ones among them.
+    """
+    rdkit()
+    folder, paths = Path(folder), [Path(file) for file in files]
+    made_of = {
+        "format": FORMAT,
+        "name": name or paths[0].name.split(".")[0],
+        "files": [_identity(file) for file in paths],
+        "column": column,
+    }
+    _claim(folder, made_of)
+    if (folder / "meta.json").is_file():
+        return MoleculeStore.open(folder)
+    parts = folder / "parts"
+    done = bad = 0
+    for lines, wrong in _in_order(_chunks(read_lines(paths, column)), parts, jobs or cpu_count()):
+        done, bad = done + lines, bad + wrong
+        if progress is not None:
+            progress(done, bad)
+    if done == bad:
+        shutil.rmtree(folder)
+        read = "nothing" if not done else f"{done} lines and not one molecule"
+        raise DataError(f"{', '.join(map(str, paths))}: {read} to read; a line must begin with a SMILES string")
+    _join(folder, sorted(parts.glob("*.npz")))
+    _write_bad(folder, parts)
+    meta = {**made_of, "molecules": done - bad, "bad": bad, "rdkit": rdkit().rdBase.rdkitVersion}
+    (folder / "meta.json").write_text(json.dumps(meta, indent=1))
+    shutil.rmtree(parts)
+    return MoleculeStore.open(folder)
+
+
+def _identity(file: Path) -> dict[str, Any]:
+    if not file.is_file():
+        raise InputError(f"there is no file {file}")
+    return {"name": file.name, "bytes": file.stat().st_size}
+
+
+def _claim(folder: Path, made_of: dict[str, Any]) -> None:
+    """Make the folder, or refuse one that holds something else."""
+    note = folder / "parts" / "made_of.json"
+    for known in (folder / "meta.json", note):
+        if known.is_file():
+            before = json.loads(known.read_text())
+            if {key: before.get(key) for key in made_of} != made_of:
+                raise InputError(f"{folder} holds molecules of other files; choose another folder")
+            return
+    if folder.exists() and any(folder.iterdir()):
+        raise InputError(f"{folder} exists and is no store of molecules; choose another folder")
+    note.parent.mkdir(parents=True, exist_ok=True)
+    note.write_text(json.dumps(made_of))
+
+
+def _chunks(lines: Iterator[Line]) -> Iterator[list[Line]]:
+    while chunk := list(islice(lines, PART)):
+        yield chunk
+
+
+def _in_order(chunks: Iterator[list[Line]], parts: Path, jobs: int) -> Iterator[tuple[int, int]]:
+    """(lines, bad lines) of every part, a few of them under way at a time; a few molecules need no other process."""
+    first = next(chunks, [])
+    if len(first) <= FEW:
+        silence = silenced()
+        yield _parse_part(first, 0, parts / "000000.npz")
+        del silence
+        return
+    waiting: deque[Future[tuple[int, int]]] = deque()
+    with ProcessPoolExecutor(jobs, get_context("spawn"), _quiet) as pool:
+        for number, chunk in enumerate(chain([first], chunks)):
+            waiting.append(pool.submit(_parse_part, chunk, number * PART, parts / f"{number:06d}.npz"))
+            if len(waiting) > 2 * jobs:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+
+def _quiet() -> None:
+    global _silence
+    _silence = silenced()
+
+
+_silence: Any = None
+
+
+def _parse_part(chunk: list[Line], first: int, path: Path) -> tuple[int, int]:
+    """Parse a chunk into `path`; one that is there already is counted only."""
+    if path.is_file():
+        with np.load(path) as found:
+            return len(chunk), len(chunk) - len(found["sizes"])
+    molecules, places, bad = [], [], []
+    for place, line in enumerate(chunk):
+        made = parse(line.text)
+        if made is None or len(made.atoms) > 65_535:
+            bad.append(line)
+        else:
+            molecules.append(made)
+            places.append(first + place)
+    sizes = np.array([(len(m.atoms), len(m.bonds)) for m in molecules], dtype=np.uint16).reshape(-1, 2)
+    arrays: dict[str, np.ndarray] = {
+        "sizes": sizes,
+        "lines": np.array(places, dtype=np.uint32),
+        "atoms": np.concatenate([np.zeros((0, 2), np.uint8), *(m.atoms for m in molecules)]),
+        "bonds": np.concatenate([np.zeros((0, 2), np.uint16), *(m.bonds for m in molecules)]),
+        "kinds": np.concatenate([np.zeros(0, np.uint8), *(m.kinds for m in molecules)]),
+    }
+    if not len(sizes) or sizes[:, 0].max() < 256:
+        arrays["bonds"] = arrays["bonds"].astype(np.uint8)
+    path.with_suffix(".tsv").write_text("".join(f"{line.file}\t{line.number}\t{line.text}\n" for line in bad))
+    partial = path.with_suffix(".partial.npz")
+    np.savez(partial, **arrays)  # type: ignore[arg-type]
+    partial.replace(path)
+    return len(chunk), len(bad)
+
+
+def _join(folder: Path, parts: Sequence[Path]) -> None:
+    """One array of each kind, written part by part."""
+    for name in ARRAYS:
+        shapes, types = [], []
+        for part in parts:
+            with np.load(part, mmap_mode="r") as found:
+                shapes.append(found[name].shape)
+                types.append(found[name].dtype)
+        shape = (sum(shape[0] for shape in shapes), *shapes[0][1:])
+        out = np.lib.format.open_memmap(folder / f"{name}.npy", "w+", np.result_type(*types), shape)
+        at = 0
+        for part in parts:
+            with np.load(part) as found:
+                rows = found[name]
+            out[at : at + len(rows)] = rows
+            at += len(rows)
+        out.flush()
+
+
+def _write_bad(folder: Path, parts: Path) -> None:
+    with (folder / "bad.tsv").open("w") as out:
+        out.write("file\tline\ttext\n")
+        for part in sorted(parts.glob("*.tsv")):
+            out.write(part.read_text())
