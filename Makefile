@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+export OMP_WAIT_POLICY ?= PASSIVE
 
 .PHONY: demo test lint unit clean
 

@@ -10,15 +10,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import numpy as np
-import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from . import config, experiment, model, pretrained
 from .config import Evaluation, Recipe, Train
-from .data import REGISTRY, GraphSet, MoleculeStore, NodeDataset
-from .data.files import from_data, open_dataset, section_of
+from .data import GraphSet, MoleculeStore, NodeDataset
+from .data.files import from_data, open_dataset
 from .data.splits import with_split
 from .embedding import embed_graph, embed_graphs
 from .evaluation import judge_graphs, judge_seeds
@@ -138,85 +136,6 @@ def pretrain(
     return network
 
 
-def pretrain_on(
-    graph: str | Path,
-    *,
-    recipe: str | Path = "default",
-    overrides: Iterable[str] = (),
-    out: str | Path | None = None,
-    seed: int = 0,
-    data_root: str | Path | None = None,
-    device: str = "auto",
-    resume: bool = False,
-) -> Path:
-    """Pre-train what a recipe describes on a data set's name or a graph file; returns the checkpoint's folder."""
-    section = section_of(graph)
-    molecules = section["name"] in ("smiles", "zinc-moses")
-    base = config.load("molecule/zinc" if molecules and recipe == "default" else recipe).to_dict()
-    allowed = REGISTRY.options(section["name"])
-    base["data"] = {**{key: value for key, value in base["data"].items() if key in allowed}, **section}
-    base.pop("published", None)
-    made = config.load(base, overrides)
-    model.check(made)
-    dataset = REGISTRY.build(made.data.name, root=data_root, **made.data.options)
-    place = resolve_device(device)
-    folder = Path(out) if out is not None else next_folder(Path(graph).stem, resume)
-    with preserved_randomness(check_seeds([seed])[0]), numerics(place, made.train.precision):
-        network = model.build(made, dataset.in_channels, getattr(dataset, "target_channels", None))
-        network.inputs = dict(dataset.treatment)
-        model.rehearse(network)
-        experiment.check_features(network, dataset.pretrain_graphs(), dataset.name)
-        pretrained.describe(network)
-        experiment.claim_folder(folder, {**made.to_dict(), "seed": seed}, resume)
-        if (folder / "config.json").exists():
-            return folder  # resumed, but there was nothing left to do
-        experiment.train(
-            network,
-            dataset.pretrain_graphs(),
-            made.train,
-            folder,
-            place,
-            resume=resume,
-            display=Progress(),
-            label=f"{Path(graph).stem}, seed {seed}",
-        )
-    pretrained.save(network, folder)
-    experiment.forget_state(folder)
-    return folder
-
-
-def write_embeddings(
-    checkpoint: str | Path,
-    graph: str | Path,
-    out: Path,
-    *,
-    data_root: str | Path | None = None,
-    device: str = "auto",
-    level: str = "auto",
-    readout: str | None = None,
-) -> tuple[int, int]:
-    """Embed every node, or every graph, of a data set or file into `out`; returns the shape."""
-    if not out.parent.is_dir():
-        raise InputError(f"{out.parent} is not a folder")
-    readout = readout or _evaluation_settings(checkpoint, []).readout
-    rows = embed(checkpoint, graph, data_root=data_root, device=device, level=level, readout=readout)
-    z = (torch.cat(rows) if isinstance(rows, list) else rows).numpy()
-    partial = out.with_name(f"{out.name}.partial{out.suffix}")
-    if out.suffix == ".csv":
-        np.savetxt(partial, z, delimiter=",", fmt="%.9g")
-    elif out.suffix == ".npz":
-        np.savez(partial, embeddings=z)
-    else:
-        np.save(partial, z)
-    partial.replace(out)
-    return int(z.shape[0]), int(z.shape[1])
-
-
-def data_is_there(name: str, data_root: str | Path | None = None) -> None:
-    """Load a data set once, downloading it where it is missing; raises `DataError` where it cannot be had."""
-    REGISTRY.build(name, root=data_root)
-
-
 def embed(
     network: GraphMAE | nn.Module | str | Path,
     data: Graphs,
@@ -262,7 +181,7 @@ def evaluate(
     """
     began, seeds = time.monotonic(), check_seeds(seeds)
     made = load(network) if isinstance(network, str | Path) else network
-    settings = _evaluation_settings(network, list(overrides))
+    settings = evaluation_settings(network, list(overrides))
     datasets = _datasets(data, made.inputs, data_root)
     if len(datasets) != 1:
         raise InputError("evaluate takes one graph or one data set; call it once for each graph")
@@ -291,7 +210,7 @@ def evaluate(
     )
 
 
-def _evaluation_settings(network: object, overrides: list[str]) -> Evaluation:
+def evaluation_settings(network: object, overrides: list[str]) -> Evaluation:
     """Those of the checkpoint's own run where it is known, else the defaults; changed by `evaluation.*` overrides."""
     if other := [text for text in overrides if not text.startswith("evaluation.")]:
         raise InputError(f"the encoder is fixed: only evaluation.* can be set here, not {other[0]!r}")

@@ -27,6 +27,7 @@ from .config import Evaluation, Recipe, Train
 from .data import GraphSet, MoleculeStore, NodeDataset
 from .registry import import_parts
 from .results import Result, read_json, write_json
+from .runtime.compiled import limit_threads
 from .runtime.device import numerics, resolve_device
 from .runtime.environment import cpu_count, hardware, peak_bytes, versions
 from .runtime.errors import DataError, InputError
@@ -120,7 +121,7 @@ def _side_by_side(
 
 def _prepare_process(imports: list[str], threads: int) -> None:
     import_parts(imports)
-    torch.set_num_threads(threads)
+    limit_threads(threads)
 
 
 def _one_seed(task: tuple[Recipe, int, Path, str | Path | None, str]) -> int:

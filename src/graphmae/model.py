@@ -133,7 +133,7 @@ class GraphMAE(nn.Module):
             edges = masking.drop_edges(_plain(edge_index), self.drop_edge)
             code = self.encoder(hidden.apply(x, self.mask_token), edges)
             return code if read is None else code.index_select(0, read)
-        if self.encoder.takes_masked(x.is_cuda):
+        if self.encoder.takes_masked(x.is_cuda) and not x.requires_grad:
             seen: Tensor | MaskedInput = hidden.rows_of(aligned(x), self.mask_token)
         else:
             seen = hidden.apply(x, self.mask_token)

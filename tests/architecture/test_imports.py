@@ -23,6 +23,7 @@ ORDER = [
     ["pretrained", "evaluation", "testing"],
     ["experiment"],
     ["api"],
+    ["commands"],
     ["cli"],
     ["__main__"],
 ]

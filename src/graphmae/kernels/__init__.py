@@ -180,7 +180,8 @@ def _implementation(x: Tensor) -> ModuleType:
     if _choice not in CHOICES:
         raise InputError(unknown("value of GRAPHMAE_KERNELS:", _choice, CHOICES))
     device = x.device.type if _choice == "auto" else _choice
-    if device not in _PACKAGES or x.dtype not in (torch.float32, torch.float64):
+    known = (torch.float32,) if device == "cuda" else (torch.float32, torch.float64)
+    if device not in _PACKAGES or x.dtype not in known:
         return reference
     return _fast(device) or reference
 

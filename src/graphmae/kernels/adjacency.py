@@ -174,7 +174,7 @@ def adjacency(edge_index: Tensor | Adjacency, num_nodes: int) -> Adjacency:
     """The `Adjacency` of an edge tensor; the second call on the same, unchanged tensor is free."""
     if isinstance(edge_index, Adjacency):
         return edge_index
-    if edge_index.is_inference():  # changes to it could not be noticed
+    if edge_index.is_inference() or torch.is_inference_mode_enabled():  # changes to it could not be noticed
         return Adjacency.from_edges(edge_index, num_nodes)
     key = (num_nodes, edge_index._version)
     kept = _KEPT.get(edge_index)
@@ -227,7 +227,8 @@ class View:
         Kept as long as the tensor, since the layers of a model ask for the same nodes.
         """
         narrow = self.adj.col.dtype
-        if nodes.is_inference() or nodes.dtype == narrow:  # changes cannot be noticed; it would keep itself alive
+        # In inference mode changes cannot be noticed and nothing made can be trained on; or it would keep itself alive.
+        if nodes.is_inference() or torch.is_inference_mode_enabled() or nodes.dtype == narrow:
             return nodes.to(narrow), _positions(nodes.to(narrow), size)
         key = (nodes._version, size, narrow)
         kept = _ABOUT.get(nodes)

@@ -61,19 +61,19 @@ class NormAct(nn.Module):
     ) -> Tensor:
         """`x` [N, channels]; rows behind `valid` (a number on the device) only pad.
 
-        `shift` [channels] is added first; `dropout` follows, in training.
+        `shift` [channels] is added first; `dropout` follows, in either mode.
         """
-        norm, p = self.norm, dropout if self.training else 0.0
+        norm, p = self.norm, dropout
         if self.takes_shift and isinstance(norm, nn.LayerNorm):
             return kernels.layer_norm(x, norm.weight, norm.bias, self._slope(x), norm.eps, shift, p)
         if self.takes_shift:
             return kernels.prelu(x, self._slope(x), shift, p)
         x = x if shift is None else x + shift
         if isinstance(norm, nn.BatchNorm1d) and self.training:
-            return kernels.dropout(self._batch_norm(norm, x, valid), p, self.training)
+            return kernels.dropout(self._batch_norm(norm, x, valid), p, training=True)
         x = norm(x)
         x = kernels.prelu(x, self.activation.weight) if isinstance(self.activation, nn.PReLU) else self.activation(x)
-        return kernels.dropout(x, p, self.training)
+        return kernels.dropout(x, p, training=True)
 
     def _slope(self, x: Tensor) -> Tensor:
         """[1] what the activation multiplies with below zero; 1 where it is applied afterwards."""

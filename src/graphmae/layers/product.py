@@ -51,7 +51,8 @@ class _Biased(Function):
 def product(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """`x` [N, in] · `weight` [out, in]ᵀ + `bias` [out]."""
     if not half_products() or x.dtype != torch.float32:
-        trained = x.is_cuda and bias is not None and torch.is_grad_enabled() and x.dim() == 2
+        plain = x.is_cuda and x.dim() == 2 and not torch.is_autocast_enabled("cuda")
+        trained = plain and bias is not None and torch.is_grad_enabled()
         return _Biased.apply(x, weight, bias) if trained else F.linear(x, weight, bias)
     out = _HalfProduct.apply(x, weight)
     return out if bias is None else out + bias

@@ -118,11 +118,11 @@ class RandomNodeMask(NodeMask):
         else:  # the rate holds in every graph, not just over all of them
             sizes = torch.bincount(batch)
             counts = self._counts(sizes)
-            order = (batch + torch.rand(num_nodes, device=device, dtype=torch.float64)).argsort()
+            within = (batch + torch.rand(num_nodes, device=device, dtype=torch.float64)).argsort()
             rank = torch.arange(num_nodes, device=device) - (sizes.cumsum(0) - sizes)[batch]
-            chosen = order[rank < counts[batch]]
+            chosen = within[rank < counts[batch]]
             masked = chosen[torch.rand(len(chosen), device=device).argsort()]
-            visible = order[rank >= counts[batch]]
+            visible = within[rank >= counts[batch]]
         count = len(masked)
         # Differs: donors are visible nodes (never the node itself, never another masked one), so no target leaks.
         num_replaced = min(round(self.replace_rate * count), count) if len(visible) else 0

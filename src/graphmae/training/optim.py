@@ -21,7 +21,7 @@ class DeviceAdam(torch.optim.Adam):
             (tensor, tensor.grad, self._state(tensor), group)
             for group in self.param_groups
             for tensor in group["params"]
-            if tensor.grad is not None and tensor.numel() >= LARGE and tensor.is_contiguous()
+            if tensor.grad is not None and _is_large(tensor)
         ]
         if large:
             torch._foreach_add_([state["step"] for _, _, state, _ in large], 1)
@@ -40,6 +40,10 @@ class DeviceAdam(torch.optim.Adam):
             state["step"] = torch.zeros((), device=tensor.device)
             state["exp_avg"], state["exp_avg_sq"] = torch.zeros_like(tensor), torch.zeros_like(tensor)
         return state
+
+
+def _is_large(tensor: Tensor) -> bool:
+    return tensor.numel() >= LARGE and tensor.is_contiguous() and tensor.dtype == torch.float32
 
 
 def make_optimizer(module: nn.Module, lr: float, weight_decay: float) -> torch.optim.Adam:

@@ -44,7 +44,7 @@ def test_against_grakel() -> None:
         graphs.append(graph(torch.randint(3, (n,), generator=generator).tolist(), sorted(pairs)))
     theirs = [
         grakel.Graph(
-            dict.fromkeys(g.edge_index.t().tolist(), 1),
+            dict.fromkeys(map(tuple, g.edge_index.t().tolist()), 1),
             node_labels=dict(enumerate(g.x.argmax(1).tolist())),
         )
         for g in graphs

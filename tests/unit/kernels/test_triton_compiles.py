@@ -59,7 +59,7 @@ for kernel in (norm._moments, norm._apply, norm._gradient_sums, norm._gradient):
 for some in (False, True):
     constants = {"block": 1024, "shifted": some, "normed": some, "drop": some}
     compile_for_hopper(finish._forward, constants, rows="i32", slope="*fp32")
-    compile_for_hopper(finish._backward, {**constants, "programs": 1024}, rows="i32", slope="*fp32")
+    compile_for_hopper(finish._backward, constants, rows="i32", slope="*fp32")
     compile_for_hopper(dropped_rows._dropped_rows, {"block": 1024, "drop": some}, rows="*i64")
     tiles = {"height": 64, "width": 64, "step": 16}
     compile_for_hopper(column_sums._column_sums, {**tiles, "both": some})

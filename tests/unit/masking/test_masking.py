@@ -81,3 +81,14 @@ def test_the_published_rule_takes_its_share_of_the_batch_not_of_every_graph() ->
         assert int(flags.sum()) == 25 and not flags[100:].any()
         alone |= {int((batch[drawn.masked] == 0).sum()), int(flags[:2].sum())}
     assert alone == {0, 1, 2}  # a graph of two nodes: none, one or both
+
+
+def test_rows_and_features_say_the_same_in_a_batch_of_graphs() -> None:
+    torch.manual_seed(0)
+    batch = torch.repeat_interleave(torch.arange(3), torch.tensor([4, 20, 9]))
+    x, token = torch.rand(33, 5), torch.full((5,), 9.0)
+    drawn = RandomNodeMask(0.5, replace_rate=0.2, keep_rate=0.1).draw(33, batch=batch)
+    rows = drawn.rows_of(x, token)
+    found = torch.empty_like(x)
+    found[rows.nodes] = torch.cat([x[rows.rows], token.expand(rows.num_tokens, -1)])
+    assert torch.equal(found, drawn.apply(x, token))

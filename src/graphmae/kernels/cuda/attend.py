@@ -293,8 +293,8 @@ def _weighted_sums(weight: Tensor, x: Tensor) -> Tensor:
 
     All heads with all heads in one product, of which the diagonal is kept: far faster than a thin batched one.
     """
-    (count, shared, channels), heads = x.shape, weight.size(2)
-    every = (weight.view(count, -1).t() @ x.view(count, -1).to(weight.dtype)).view(2, heads, shared, channels)
+    (_, shared, channels), heads = x.shape, weight.size(2)
+    every = (weight.flatten(1).t() @ x.flatten(1).to(weight.dtype)).view(2, heads, shared, channels)
     return every.squeeze(2) if shared == 1 else every.diagonal(dim1=1, dim2=2).transpose(1, 2)
 
 

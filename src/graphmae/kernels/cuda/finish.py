@@ -59,7 +59,7 @@ def _forward(
 @triton.jit
 def _backward(
     x, shift, weight, bias, slope, seed, grad, out, sums, rows, channels, eps, p, scale,
-    shifted: tl.constexpr, normed: tl.constexpr, drop: tl.constexpr, programs: tl.constexpr, block: tl.constexpr,
+    shifted: tl.constexpr, normed: tl.constexpr, drop: tl.constexpr, block: tl.constexpr,
 ):  # fmt: skip
     """sums: gradients of the slope (one number) and of the shift, and where there is a norm, of its weight and bias."""
     at = tl.program_id(0)
@@ -73,7 +73,7 @@ def _backward(
         b = tl.load(bias + c, mask=inside, other=0.0)
         along = tl.zeros((block,), dtype=tl.float32)
         plain = tl.zeros((block,), dtype=tl.float32)
-    for start in range(at, rows, programs):
+    for start in range(at, rows, tl.num_programs(0)):
         row = tl.cast(start, tl.int64)
         v = _moved(x, shift, row, c, inside, channels, shifted)
         g = tl.load(grad + row * channels + c, mask=inside, other=0.0).to(tl.float32)
@@ -132,7 +132,7 @@ class _Finish(Function):
         sums = x.new_zeros(1 + channels * (1 if weight is None else 3), dtype=torch.float32)
         _backward[(programs,)](
             **_named(x, shift, weight, bias, slope, seed), grad=grad, out=out, sums=sums, rows=rows,
-            programs=programs, **ctx.options,
+            **ctx.options,
         )  # fmt: skip
         total, along, plain = (*sums[1:].split(channels), None, None)[:3]
         return out, None if shift is None else total, along, plain, sums[0].reshape(slope.shape), None, None

@@ -62,6 +62,8 @@ def parted(count: int, split: int, device: torch.device) -> tuple[Tensor, Tensor
         low_bits=bits // 2, high_bits=bits - bits // 2, block=BLOCK, num_warps=1,
     )  # fmt: skip
     parts = order[:split], order[split:]
+    if order.is_inference():
+        return order, *parts
     know(order, count, narrow, place)  # where each node stands is known here; layers would look for it again
     know(parts[0], count, narrow[:split], first)
     know(parts[1], count, narrow[split:], second)

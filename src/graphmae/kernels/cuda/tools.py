@@ -120,7 +120,8 @@ def own_edges(
             r = tl.load(owners + i).to(tl.int64)
         begin, finish = tl.load(piece_begin + at).to(tl.int64), tl.load(piece_end + at).to(tl.int64)
         lone = tl.load(piece_lone + at) != 0
-        leads = begin == tl.load(crow + i).to(tl.int64)
+        # Not "begins where the row does": edges may have been dropped, and with them a whole piece.
+        leads = tl.load(piece_row + at - 1, mask=at > 0, other=-1).to(tl.int64) != i
     else:
         r = tl.program_id(0).to(tl.int64)
         i = r

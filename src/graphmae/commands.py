@@ -1,0 +1,97 @@
+"""The verbs on names and paths, as the command line calls them: wiring only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from . import config, experiment, model, pretrained
+from .api import embed, evaluation_settings, next_folder
+from .data import REGISTRY
+from .data.files import section_of
+from .runtime.device import numerics, resolve_device
+from .runtime.errors import InputError
+from .runtime.seed import check_seeds, preserved_randomness
+from .training import Progress
+
+
+def pretrain_on(
+    graph: str | Path,
+    *,
+    recipe: str | Path = "default",
+    overrides: Iterable[str] = (),
+    out: str | Path | None = None,
+    seed: int = 0,
+    data_root: str | Path | None = None,
+    device: str = "auto",
+    resume: bool = False,
+) -> Path:
+    """Pre-train what a recipe describes on a data set's name or a graph file; returns the checkpoint's folder."""
+    section = section_of(graph)
+    molecules = section["name"] in ("smiles", "zinc-moses")
+    base = config.load("molecule/zinc" if molecules and recipe == "default" else recipe).to_dict()
+    allowed = REGISTRY.options(section["name"])
+    base["data"] = {**{key: value for key, value in base["data"].items() if key in allowed}, **section}
+    base.pop("published", None)
+    made = config.load(base, overrides)
+    model.check(made)
+    dataset = REGISTRY.build(made.data.name, root=data_root, **made.data.options)
+    place = resolve_device(device)
+    folder = Path(out) if out is not None else next_folder(Path(graph).stem, resume)
+    with preserved_randomness(check_seeds([seed])[0]), numerics(place, made.train.precision):
+        network = model.build(made, dataset.in_channels, getattr(dataset, "target_channels", None))
+        network.inputs = dict(dataset.treatment)
+        model.rehearse(network)
+        experiment.check_features(network, dataset.pretrain_graphs(), dataset.name)
+        pretrained.describe(network)
+        experiment.claim_folder(folder, {**made.to_dict(), "seed": seed}, resume)
+        if (folder / "config.json").exists():
+            return folder  # resumed, but there was nothing left to do
+        experiment.train(
+            network,
+            dataset.pretrain_graphs(),
+            made.train,
+            folder,
+            place,
+            resume=resume,
+            display=Progress(),
+            label=f"{Path(graph).stem}, seed {seed}",
+        )
+    pretrained.save(network, folder)
+    experiment.forget_state(folder)
+    return folder
+
+
+def write_embeddings(
+    checkpoint: str | Path,
+    graph: str | Path,
+    out: Path,
+    *,
+    data_root: str | Path | None = None,
+    device: str = "auto",
+    level: str = "auto",
+    readout: str | None = None,
+) -> tuple[int, int]:
+    """Embed every node, or every graph, of a data set or file into `out`; returns the shape."""
+    if not out.parent.is_dir():
+        raise InputError(f"{out.parent} is not a folder")
+    readout = readout or evaluation_settings(checkpoint, []).readout
+    rows = embed(checkpoint, graph, data_root=data_root, device=device, level=level, readout=readout)
+    z = (torch.cat(rows) if isinstance(rows, list) else rows).numpy()
+    partial = out.with_name(f"{out.name}.partial{out.suffix}")
+    if out.suffix == ".csv":
+        np.savetxt(partial, z, delimiter=",", fmt="%.9g")
+    elif out.suffix == ".npz":
+        np.savez(partial, embeddings=z)
+    else:
+        np.save(partial, z)
+    partial.replace(out)
+    return int(z.shape[0]), int(z.shape[1])
+
+
+def data_is_there(name: str, data_root: str | Path | None = None) -> None:
+    """Load a data set once, downloading it where it is missing; raises `DataError` where it cannot be had."""
+    REGISTRY.build(name, root=data_root)
