@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from torch import Tensor, nn
-from torch_geometric.data import Data
+from torch_geometric.data import Batch, Data, Dataset
 
 from . import config, experiment, model, pretrained
 from .config import Evaluation, Recipe, Train
 from .data import GraphSet, MoleculeStore, NodeDataset
-from .data.files import from_data, open_dataset
+from .data.files import from_data, of_one_graph, open_dataset
 from .data.splits import with_split
 from .embedding import embed_graph, embed_graphs
 from .evaluation import judge_graphs, judge_seeds
@@ -143,11 +143,12 @@ def embed(
     data_root: str | Path | None = None,
     device: str | None = None,
     level: str = "auto",
-    readout: str = "mean",
+    readout: str | None = None,
 ) -> Any:
     """Embeddings of every node, [num_nodes, out_channels]; a list of tensors where there are several graphs.
     `network` is a model, a bare encoder, or the folder of a checkpoint. With `level="graph"`, and by itself for a
-    set of graphs, one row a graph, pooled by `readout` ("mean", "max", "sum", or several side by side, "mean+max").
+    set of graphs (by name or folder, not a list), one row a graph, pooled by `readout`: "mean", "max", "sum", or
+    several side by side, "mean+max"; by default that of the checkpoint's recipe, else the mean.
     """
     if level not in LEVELS:
         raise InputError(unknown("level", level, LEVELS))
@@ -160,6 +161,7 @@ def embed(
         bare = [Data(x=g.x, edge_index=g.edge_index) for d in datasets for g in _graphs_of(d, True)]
         graphs = GraphSet.from_list("graphs", bare)
     if level != "node" and isinstance(graphs, GraphSet | MoleculeStore):
+        readout = evaluation_settings(network, []).readout if readout is None else readout
         return embed_graphs(encoder, graphs, readout.split("+"), device)
     out: list[Tensor] = [embed_graph(encoder, g, device) for dataset in datasets for g in _graphs_of(dataset, True)]
     return out[0] if len(out) == 1 and not _is_list(data) else out
@@ -182,9 +184,9 @@ def evaluate(
     began, seeds = time.monotonic(), check_seeds(seeds)
     made = load(network) if isinstance(network, str | Path) else network
     settings = evaluation_settings(network, list(overrides))
-    datasets = _datasets(data, made.inputs, data_root)
+    datasets = _datasets(data, made.inputs, data_root, labelled=True)
     if len(datasets) != 1:
-        raise InputError("evaluate takes one graph or one data set; call it once for each graph")
+        raise InputError("evaluate takes one labelled graph, or a list of graphs that each have one label y")
     dataset = datasets[0] if isinstance(datasets[0], GraphSet) else with_split(datasets[0])
     dataset.check_labels()
     _check_width(made, [dataset])
@@ -238,21 +240,43 @@ def next_folder(name: str, resume: bool) -> Path:
     return latest
 
 
-def _datasets(data: Graphs, inputs: Mapping[str, Any], root: str | Path | None) -> list[NodeDataset | GraphSet]:
-    """Whatever was handed in, treated as the model was trained."""
+def _datasets(
+    data: Graphs, inputs: Mapping[str, Any], root: str | Path | None, labelled: bool = False
+) -> list[NodeDataset | GraphSet]:
+    """Whatever was handed in, treated as the model was trained; `labelled` graphs of a list are one set."""
     if isinstance(data, NodeDataset | GraphSet):
         return [data]
     if isinstance(data, str | Path):
         return [open_dataset(data, root, **inputs)]
-    if isinstance(data, Data):
-        return [from_data(data, **inputs)]
-    if _is_list(data) and data and all(isinstance(item, Data) for item in data):
-        return [from_data(item, f"graph {i}", **inputs) for i, item in enumerate(data)]
+    single = of_one_graph(inputs)
+    if isinstance(data, Data) and not isinstance(data, Batch):
+        return [from_data(_without_graph_label(data), **single)]
+    if _is_list(data):
+        graphs = _listed(data)
+        if labelled and all("y" in graph and graph.y.numel() == 1 for graph in graphs):
+            made = GraphSet.from_list("graphs", graphs)
+            return [made.with_self_loops() if single.get("self_loops", True) else made]
+        return [from_data(_without_graph_label(item), f"graph {i}", **single) for i, item in enumerate(graphs)]
     raise InputError(f"data must be a PyG Data, a list of them, a data set's name or a file, not {type(data).__name__}")
 
 
+def _without_graph_label(graph: Data) -> Data:
+    """A single label is the graph's, not its nodes'."""
+    of_graph = "y" in graph and isinstance(graph.y, Tensor) and graph.y.numel() == 1 and graph.num_nodes != 1
+    return Data(x=graph.x, edge_index=graph.edge_index) if of_graph else graph
+
+
 def _is_list(data: object) -> bool:
-    return isinstance(data, Sequence) and not isinstance(data, str)
+    return isinstance(data, Sequence | Batch | Dataset) and not isinstance(data, str)
+
+
+def _listed(data: Any) -> list[Data]:
+    graphs = data.to_data_list() if isinstance(data, Batch) else [data[i] for i in range(len(data))]
+    if not graphs:
+        raise InputError("the list of graphs is empty")
+    if wrong := [type(item).__name__ for item in graphs if not isinstance(item, Data)]:
+        raise InputError(f"a list must hold PyG Data alone, not {wrong[0]}")
+    return graphs
 
 
 def _graphs_of(dataset: NodeDataset | GraphSet, whole: bool = False) -> list[Data]:

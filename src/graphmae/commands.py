@@ -9,9 +9,10 @@ import numpy as np
 import torch
 
 from . import config, experiment, model, pretrained
-from .api import embed, evaluation_settings, next_folder
+from .api import embed, next_folder
 from .data import REGISTRY
 from .data.files import section_of
+from .data.tu import PUBLISHED
 from .runtime.device import numerics, resolve_device
 from .runtime.errors import InputError
 from .runtime.seed import check_seeds, preserved_randomness
@@ -31,8 +32,7 @@ def pretrain_on(
 ) -> Path:
     """Pre-train what a recipe describes on a data set's name or a graph file; returns the checkpoint's folder."""
     section = section_of(graph)
-    molecules = section["name"] in ("smiles", "zinc-moses")
-    base = config.load("molecule/zinc" if molecules and recipe == "default" else recipe).to_dict()
+    base = config.load(_default_for(section["name"]) if recipe == "default" else recipe).to_dict()
     allowed = REGISTRY.options(section["name"])
     base["data"] = {**{key: value for key, value in base["data"].items() if key in allowed}, **section}
     base.pop("published", None)
@@ -65,6 +65,13 @@ def pretrain_on(
     return folder
 
 
+def _default_for(name: str) -> str:
+    """The recipe to start from, by the kind of data."""
+    if name in ("smiles", "zinc-moses"):
+        return "molecule/zinc"
+    return "default-graph" if name == "tu" or name in PUBLISHED else "default"
+
+
 def write_embeddings(
     checkpoint: str | Path,
     graph: str | Path,
@@ -78,7 +85,6 @@ def write_embeddings(
     """Embed every node, or every graph, of a data set or file into `out`; returns the shape."""
     if not out.parent.is_dir():
         raise InputError(f"{out.parent} is not a folder")
-    readout = readout or evaluation_settings(checkpoint, []).readout
     rows = embed(checkpoint, graph, data_root=data_root, device=device, level=level, readout=readout)
     z = (torch.cat(rows) if isinstance(rows, list) else rows).numpy()
     partial = out.with_name(f"{out.name}.partial{out.suffix}")

@@ -62,6 +62,7 @@ def run(
     model.check(recipe)
     dataset = data_room.load(recipe.data.name, root, **recipe.data.options)
     dataset.check_labels()
+    recipe = judged_by(recipe, dataset)
     with preserved_randomness():
         network = model.build(recipe, dataset.in_channels)
         model.rehearse(network)
@@ -100,6 +101,17 @@ def run(
     )
     result.save(out / "result.json")
     return result
+
+
+def judged_by(recipe: Recipe, dataset: NodeDataset | GraphSet) -> Recipe:
+    """The recipe with a rule that fits the data: sets of graphs are judged in ten folds, single graphs are not."""
+    if isinstance(dataset, GraphSet):
+        assert dataset.y is not None
+        evaluation.check_folds(dataset.y.numpy())
+        return replace(recipe, evaluation=replace(recipe.evaluation, rule="folds"))
+    if recipe.evaluation.rule == "folds":
+        raise InputError(f"evaluation.rule = 'folds' is for sets of graphs; {dataset.name} is judged by 'last'")
+    return recipe
 
 
 def _side_by_side(

@@ -8,11 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from torch_geometric.data import Batch
 from typer.testing import CliRunner
 
 import graphmae as gm
 from graphmae.cli.main import app
-from graphmae.runtime.errors import DataError
+from graphmae.runtime.errors import DataError, InputError
 
 QUICK = [
     "encoder.hidden_channels=16", "encoder.num_layers=2", "encoder.output=last", "train.epochs=3",
@@ -55,7 +56,7 @@ def test_a_folder_of_graphs_is_pre_trained_on_and_judged_in_ten_folds(tmp_path: 
     assert result.scores != result.column("pretrained", "inner")
     header, lines = result.table()
     assert header == ["", "accuracy, ten folds", "inner folds"]
-    assert len(lines) == 3
+    assert len(lines) == 4
     z = gm.embed(tmp_path / "run" / "seed-0", folder, readout="mean+max")
     assert z.shape == (60, 32)
     assert gm.embed(tmp_path / "run" / "seed-0", folder, level="node")[0].shape[1] == 16
@@ -94,6 +95,11 @@ def test_sets_that_cannot_be_judged_are_refused_before_anything_is_written(tmp_p
     one = write_rings_and_stars(tmp_path / "one", classes=(1, 1))
     with pytest.raises(DataError, match="single class"):
         gm.run(recipe(one), seeds=[0], out=tmp_path / "run", progress=False)
+    few = write_rings_and_stars(tmp_path / "few", count=18)
+    with pytest.raises(DataError, match="smallest class has 9 of the graphs; ten folds"):
+        gm.run(recipe(few), seeds=[0], out=tmp_path / "run", progress=False)
+    with pytest.raises(InputError, match="'folds' is for sets of graphs"):
+        gm.run("default", overrides=["evaluation.rule=folds"], out=tmp_path / "run", progress=False)
     (one / "SHAPES_graph_labels.txt").unlink()
     with pytest.raises(DataError, match="no labels"):
         gm.run(recipe(one), seeds=[0], out=tmp_path / "run", progress=False)
@@ -101,6 +107,31 @@ def test_sets_that_cannot_be_judged_are_refused_before_anything_is_written(tmp_p
     with pytest.raises(DataError, match="graph_indicator"):
         gm.run(recipe(one), seeds=[0], out=tmp_path / "run", progress=False)
     assert not (tmp_path / "run").exists()
+
+
+def test_graphs_come_as_a_list_a_batch_a_file_or_one_by_one(tmp_path: Path) -> None:
+    folder = write_rings_and_stars(tmp_path / "shapes")
+    made = recipe(folder, "evaluation.rule=last", "evaluation.readout=sum", "evaluation.baselines=['raw']")
+    result = gm.run(made, seeds=[0], out=tmp_path / "run", progress=False)
+    assert result.rule == "folds"  # the one rule sets of graphs have
+    checkpoint = tmp_path / "run" / "seed-0"
+    rows = gm.embed(checkpoint, folder)
+    assert torch.equal(rows, gm.embed(checkpoint, folder, readout="sum"))  # the recipe's
+    whole = gm.data.load_tu(folder, self_loops=False)
+    graphs = [whole.graph(i) for i in range(len(whole))]
+    assert graphs[0].y.shape == (1,)
+    for given in (graphs, Batch.from_data_list(graphs)):
+        assert torch.allclose(gm.embed(checkpoint, given, level="graph"), rows, atol=1e-4)
+    nodes = gm.embed(checkpoint, graphs)
+    assert torch.allclose(torch.stack([part.sum(0) for part in nodes]), rows, atol=1e-4)
+    assert torch.allclose(gm.embed(checkpoint, graphs[0]), nodes[0], atol=1e-5)
+    np.savez(tmp_path / "one.npz", x=graphs[0].x, edge_index=graphs[0].edge_index)
+    assert torch.allclose(gm.embed(checkpoint, tmp_path / "one.npz"), nodes[0], atol=1e-5)
+    assert gm.evaluate(checkpoint, graphs, seeds=[0]).mean == pytest.approx(result.mean, abs=2)
+    with pytest.raises(InputError, match="empty"):
+        gm.embed(checkpoint, [])
+    with pytest.raises(DataError, match="features of the kind 'labels'"):
+        gm.embed(checkpoint, "synthetic")
 
 
 def test_seeds_side_by_side_give_what_they_give_one_after_the_other(tmp_path: Path) -> None:

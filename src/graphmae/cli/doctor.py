@@ -23,7 +23,7 @@ def doctor(data: DataRoot = None) -> None:
     """Versions, devices, optional parts and the data that was found."""
     import torch
 
-    from ..data import ogb, planetoid, ppi, reddit
+    from ..data import ogb, planetoid, ppi, reddit, tu
     from ..data.sources import cache_root, data_root
     from ..runtime.environment import hardware, versions
 
@@ -44,5 +44,11 @@ def doctor(data: DataRoot = None) -> None:
     root = data_root(data)
     typer.echo(f"\n{'data root':16} {root or 'not set (--data or GRAPHMAE_DATA)'}")
     typer.echo(f"{'cache':16} {cache_root()}")
-    for raw in (*map(planetoid.raw_files, planetoid.DIGESTS), ogb.RAW, ppi.RAW, reddit.RAW):
+    for raw in (
+        *map(planetoid.raw_files, planetoid.DIGESTS),
+        ogb.RAW,
+        ppi.RAW,
+        reddit.RAW,
+        *map(tu.raw_files, tu.PUBLISHED),
+    ):
         typer.echo(f"{raw.name:16} {'found' if raw.is_complete(root) else 'not found'}")

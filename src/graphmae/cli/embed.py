@@ -17,7 +17,7 @@ def embed(
     checkpoint: Annotated[Path, typer.Argument(metavar="CKPT", help="Folder of a checkpoint or a run.")],
     graph: Annotated[
         str,
-        typer.Argument(metavar="DATA", help="A graph file (.npz, .pt), a folder with TU files or a data set's name."),
+        typer.Argument(metavar="DATA", help="A graph file (.npz, .pt), a folder with TU files, .smi, or a set's name."),
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="Where to write: .npy, .npz or .csv.")] = Path(
         "embeddings.npy"
@@ -26,7 +26,8 @@ def embed(
         str, typer.Option("--level", help="node, graph, or auto: one row a graph where there are many.")
     ] = "auto",
     readout: Annotated[
-        str | None, typer.Option("--readout", help="Of graphs: mean, max, sum or mean+max (default: the recipe's).")
+        str | None,
+        typer.Option("--readout", help="Of graphs: mean, max, sum or several, mean+max+sum (default: the recipe's)."),
     ] = None,
     data: DataRoot = None,
     device: Device = "auto",
@@ -37,6 +38,8 @@ def embed(
     Example: graphmae embed runs/node-cora cora -o z.npy
 
     Example: graphmae embed runs/graph-mutag my-graphs/ --level graph -o z.csv
+
+    Example: graphmae embed runs/molecules new.smi -o z.npy
     """
     if out.suffix not in FORMATS:
         raise InputError(f"--out {out}: unknown format {out.suffix!r}. Allowed: {', '.join(FORMATS)}")

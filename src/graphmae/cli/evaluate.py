@@ -23,7 +23,9 @@ from .options import (
 
 def evaluate(
     checkpoint: Annotated[Path, typer.Argument(metavar="CKPT", help="Folder of a checkpoint or a run.")],
-    graph: Annotated[str, typer.Argument(metavar="DATA", help="A labelled graph file (.npz, .pt) or a data set.")],
+    graph: Annotated[
+        str, typer.Argument(metavar="DATA", help="A labelled graph file (.npz, .pt), a folder of graphs or a data set.")
+    ],
     seeds: Seeds = "0",
     set_: Set = [],  # noqa: B006
     data: DataRoot = None,
@@ -34,9 +36,13 @@ def evaluate(
     """Judge a checkpoint on labelled data, beside raw features, an untrained and a supervised encoder.
 
     The encoder is fixed; seeds vary the probe and the baselines. A graph with labels y but no masks gets a random
-    split.
+    split. A set of graphs is judged in ten folds by a support vector machine on pooled embeddings, beside raw features,
+    an untrained encoder and, with "wl" among evaluation.baselines, the Weisfeiler–Lehman kernel. Only evaluation.*
+    can be set.
 
     Example: graphmae evaluate runs/node-cora cora --set evaluation.epochs=300 --json
+
+    Example: graphmae evaluate runs/graph-mutag my-graphs/ --set evaluation.standardize=true
     """
     numbers = parse_seeds(seeds)
     from .. import api

@@ -12,7 +12,9 @@ from .options import DataRoot, Device, Import, Set, import_parts
 
 
 def pretrain(
-    graph: Annotated[str, typer.Argument(metavar="DATA", help="A graph file (.npz, .pt) or the name of a data set.")],
+    graph: Annotated[
+        str, typer.Argument(metavar="DATA", help="A graph file (.npz, .pt), a folder of graphs, .smi, or a set's name.")
+    ],
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Folder of the checkpoint (default: runs/NAME).")
     ] = None,
@@ -24,12 +26,18 @@ def pretrain(
     device: Device = "auto",
     import_: Import = [],  # noqa: B006
 ) -> None:
-    """Pre-train an encoder on an unlabelled graph and save it as a checkpoint.
+    """Pre-train an encoder on an unlabelled graph, or on many, and save it as a checkpoint.
 
     DATA is an .npz file with arrays x [nodes, features] and edge_index [2, edges], a PyG Data saved with torch.save
-    (.pt), or a data set such as cora or synthetic.
+    (.pt), a folder with TU files (NAME_A.txt, NAME_graph_indicator.txt, …), a file of molecules, one SMILES a line
+    (.smi, .smi.gz; needs RDKit), or a data set such as cora, mutag or synthetic. Without --recipe the kind of data
+    chooses where to start: default, default-graph or molecule/zinc.
 
     Example: graphmae pretrain graph.npz --out runs/mine
+
+    Example: graphmae pretrain my-graphs/ --set data.features=attributes
+
+    Example: graphmae pretrain molecules.smi --set train.epochs=20
 
     Example: graphmae pretrain cora --recipe node/cora --set train.epochs=100
     """

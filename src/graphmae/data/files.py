@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import torch
@@ -12,7 +12,7 @@ from torch_geometric.data import Data
 from torch_geometric.data.data import DataEdgeAttr, DataTensorAttr
 from torch_geometric.data.storage import GlobalStorage
 
-from ..runtime.errors import DataError, unknown
+from ..runtime.errors import ConfigError, DataError, unknown
 from .base import REGISTRY, NodeDataset
 from .checks import check_graph
 from .treatment import Features, prepare
@@ -62,10 +62,24 @@ def open_dataset(source: str | Path, root: str | Path | None = None, **options: 
     """
     section = section_of(source)
     if section["name"] == "file":
-        return from_data(read_graph(source), Path(source).stem, **options)
+        return from_data(read_graph(source), Path(source).stem, **of_one_graph(options))
     name, known = section["name"], REGISTRY.options(section["name"])
     wanted = {k: v for k, v in options.items() if k in known} | {k: v for k, v in section.items() if k != "name"}
-    return REGISTRY.build(name, root=root, **wanted)
+    try:
+        return REGISTRY.build(name, root=root, **wanted)
+    except ConfigError as error:
+        if "features" in wanted and "data.features" in str(error):
+            kind = wanted["features"]
+            raise DataError(
+                f"the model was trained on features of the kind {kind!r}; {source} has none of it"
+            ) from None
+        raise
+
+
+def of_one_graph(options: Mapping[str, Any]) -> dict[str, Any]:
+    """How a single graph is treated for a model with these inputs; features of sets of graphs come with the graph."""
+    wanted = {key: value for key, value in options.items() if key in ("features", "self_loops", "moments")}
+    return wanted if wanted.get("features") in get_args(Features) else {**wanted, "features": "raw"}
 
 
 def from_data(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -19,6 +20,7 @@ from .cache import cached
 from .graphset import GraphSet
 from .sources import Mirror, RawFiles
 
+logger = logging.getLogger("graphmae")
 NodeFeatures = Literal["auto", "labels", "degree", "attributes", "attributes+labels"]
 ORIGIN = "https://www.chrsmrrs.com/graphkerneldatasets"
 NEEDED, OPTIONAL = ("A", "graph_indicator"), ("graph_labels", "node_labels", "node_attributes")
@@ -117,6 +119,8 @@ def _open(
     tensors = cached(name, files, lambda: read(prefix, files))
     if features == "auto":
         features = "labels" if "labels" in tensors else "degree"
+        unused = "; its node attributes are not used (data.features = 'attributes')" if "attributes" in tensors else ""
+        logger.info("%s: the features of a node are its one-hot %s%s", name, features.removesuffix("s"), unused)
     for part in ("attributes", "labels"):
         if part in features and part not in tensors:
             raise DataError(

@@ -7,9 +7,10 @@ from .metrics import score
 from .neighbours import neighbour_score
 from .rows import judge, judge_seeds, representation_scores
 from .supervised import supervised_scores
-from .svm import svm_scores
+from .svm import check_folds, svm_scores
 
 __all__ = [
+    "check_folds",
     "cluster_scores",
     "judge",
     "judge_graphs",

@@ -35,11 +35,7 @@ def svm_scores(
 
     Also `inner`, the mean accuracy of the chosen C on the inner folds: what may be tuned on, as it sees no test fold.
     """
-    counts = np.bincount(y)
-    if (counts > 0).sum() < 2:
-        raise DataError("all graphs have the same class, so there is nothing to evaluate")
-    if counts[counts > 0].min() < FOLDS:
-        raise DataError(f"the smallest class has {counts[counts > 0].min()} graphs; ten folds need at least {FOLDS}")
+    check_folds(y)
     x = np.ascontiguousarray(x, dtype=np.float64)
     folds = list(StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(x, y))
     shared = None if standardize or precomputed else squared_distances(x)
@@ -59,6 +55,16 @@ def svm_scores(
         found = np.array(list(threads.map(judged, folds)))
     accuracy, inner = 100 * found.T
     return {"accuracy": float(accuracy.mean()), "over-folds": float(accuracy.std()), "inner": float(inner.mean())}
+
+
+def check_folds(y: np.ndarray) -> None:
+    """Refuse labels that cannot be judged in ten folds."""
+    counts = np.bincount(y)
+    counts = counts[counts > 0]
+    if len(counts) < 2:
+        raise DataError("all graphs have the same class, so there is nothing to evaluate")
+    if counts.min() < FOLDS:
+        raise DataError(f"the smallest class has {counts.min()} of the graphs; ten folds need at least {FOLDS} of each")
 
 
 def _fold(
