@@ -1,17 +1,24 @@
 """Molecules: SMILES in, compact stores and graphs out. Parsing needs RDKit (the extra `mol`)."""
 
+from .assay import Assay, read_assay
 from .lines import read_lines
 from .sets import stored
 from .smiles import Molecule, parse
+from .splits import given_split, random_split, scaffold_split
 from .store import EDGE_CHANNELS, MoleculeStore, as_graphs, build_store
 
 __all__ = [
     "EDGE_CHANNELS",
+    "Assay",
     "Molecule",
     "MoleculeStore",
     "as_graphs",
     "build_store",
+    "given_split",
     "parse",
+    "random_split",
+    "read_assay",
     "read_lines",
+    "scaffold_split",
     "stored",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,16 +30,23 @@ def read_lines(files: Iterable[Path], column: str | None = None) -> Iterator[Lin
     for file in files:
         if not file.is_file():
             raise InputError(f"there is no file {file}")
-        packed = file.suffix == ".gz"
-        with gzip.open(file, "rt", errors="replace") if packed else file.open(errors="replace") as lines:
-            kind = Path(file.stem).suffix if packed else file.suffix
-            if kind in (".csv", ".tsv"):
-                yield from _column(file, lines, "," if kind == ".csv" else "\t", column)
+        with open_table(file) as (lines, separator):
+            if separator:
+                yield from _column(file, lines, separator, column)
                 continue
             for number, line in enumerate(lines, 1):
                 words = line.split(None, 1)
                 if words and not words[0].startswith("#"):
                     yield Line(file.name, number, words[0])
+
+
+@contextmanager
+def open_table(file: Path) -> Iterator[tuple[Iterable[str], str]]:
+    """(the lines of a file, plain or .gz; what separates its columns, empty where it is no table)."""
+    packed = file.suffix == ".gz"
+    kind = Path(file.stem).suffix if packed else file.suffix
+    with gzip.open(file, "rt", errors="replace") if packed else file.open(errors="replace", newline="") as lines:
+        yield lines, {".csv": ",", ".tsv": "\t"}.get(kind, "")
 
 
 def _column(file: Path, lines: Iterable[str], separator: str, wanted: str | None) -> Iterator[Line]:

@@ -1,0 +1,161 @@
+"""A table of molecules with measured targets: one row a molecule, an empty cell where nothing was measured."""
+
+from __future__ import annotations
+
+import csv
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from ...runtime.errors import DataError, InputError, unknown
+from .lines import open_table, smiles_column
+from .sets import stored
+from .store import MoleculeStore
+
+Kind = Literal["auto", "classification", "regression"]
+MISSING = {"", "nan", "na", "n/a", "none", "null", "?"}
+logger = logging.getLogger("graphmae")
+
+
+@dataclass(frozen=True)
+class Assay:
+    """Molecules and what was measured of them.
+
+    Attributes:
+        store: the molecules that could be read, `store.lines` being their rows in the table, counted from 0.
+        smiles: [rows] the SMILES of every row.
+        targets: [len(store), T] float32, NaN where nothing was measured; classes are 0 and 1.
+        names: the T columns.
+    """
+
+    name: str
+    store: MoleculeStore
+    smiles: tuple[str, ...]
+    targets: np.ndarray
+    names: tuple[str, ...]
+    kind: Literal["classification", "regression"]
+
+    def __len__(self) -> int:
+        return len(self.store)
+
+    @property
+    def readable(self) -> list[str]:
+        """[len(store)] the SMILES of the molecules."""
+        return [self.smiles[row] for row in self.store.lines]
+
+    def check_labels(self) -> None:
+        """Refuse targets nothing can be learned from; say which of several are so."""
+        constant = [name for name, column in zip(self.names, self.targets.T, strict=True) if _is_constant(column)]
+        what = "one class" if self.kind == "classification" else "one value"
+        if len(constant) == len(self.names):
+            raise DataError(f"{self.name}: {_some(constant)} has only {what}, so there is nothing to learn")
+        if constant:
+            logger.warning("%s: %s of %d targets have only %s", self.name, len(constant), len(self.names), what)
+
+
+def read_assay(
+    path: str | Path, smiles: str | None = None, targets: Sequence[str] | None = None, kind: Kind = "auto"
+) -> Assay:
+    """Read a .csv or .tsv file, plain or .gz. Without `targets` the one column of numbers beside the SMILES is it.
+
+    Columns that hold nothing but 0 and 1 (or −1 and 1) are classes, all others numbers, unless `kind` says so.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise InputError(f"there is no file {path}")
+    header, rows = _table(path)
+    at = smiles_column(path, header, smiles)
+    wanted = _target_columns(path, header, rows, at, targets)
+    values = np.array([list(_numbers(path, header, rows, column)) for column in wanted], dtype=np.float32).T
+    store = stored([path], path.name.split(".")[0], header[at])
+    known, found = _classes(path, [header[column] for column in wanted], values[store.lines], kind)
+    texts = tuple(row[at].strip() if at < len(row) else "" for row in rows)
+    return Assay(path.name.split(".")[0], store, texts, found, tuple(header[column] for column in wanted), known)
+
+
+def _table(path: Path) -> tuple[list[str], list[list[str]]]:
+    with open_table(path) as (lines, separator):
+        try:
+            rows = [row for row in csv.reader(lines, delimiter=separator) if row]
+        except csv.Error as error:
+            raise DataError(f"{path} is not a table ({error})") from None
+    if len(rows) < 2:
+        raise DataError(f"{path} is empty: it needs a line of column names and a row for every molecule")
+    header = [name.strip() for name in rows[0]]
+    twice = sorted({name for name in header if name and header.count(name) > 1})
+    if twice:
+        raise DataError(f"{path} has several columns named {_some(twice)}; rename all but one")
+    return header, rows[1:]
+
+
+def _target_columns(
+    path: Path, header: list[str], rows: list[list[str]], smiles: int, wanted: Sequence[str] | None
+) -> list[int]:
+    if wanted:
+        if wrong := [name for name in wanted if name not in header]:
+            raise InputError(f"{path}: {unknown('column', wrong[0], header)}")
+        if header[smiles] in wanted:
+            raise InputError(f"{path}: {header[smiles]!r} holds the SMILES, so it cannot be a target")
+        return [header.index(name) for name in wanted]
+    numeric = [i for i in range(len(header)) if i != smiles and _is_numeric(rows, i)]
+    if len(numeric) != 1:
+        found = _some([header[i] for i in numeric]) if numeric else "no column of numbers"
+        raise InputError(f"{path}: say which columns are targets (--targets A,B); there is {found}")
+    return numeric
+
+
+def _numbers(path: Path, header: list[str], rows: list[list[str]], column: int) -> Iterator[float]:
+    for number, row in enumerate(rows, 1):
+        text = row[column].strip() if column < len(row) else ""
+        if text.lower() in MISSING:
+            yield float("nan")
+            continue
+        try:
+            value = float(text)
+        except ValueError:
+            value = float("inf")
+        if not np.isfinite(value):
+            raise DataError(
+                f"{path}, row {number}, column {header[column]!r}: {text[:40]!r} is not a number; leave the cell empty "
+                "where nothing was measured"
+            )
+        yield value
+
+
+def _classes(
+    path: Path, names: list[str], values: np.ndarray, kind: Kind
+) -> tuple[Literal["classification", "regression"], np.ndarray]:
+    """Which kind it is, and the values with classes 0 and 1."""
+    measured = ~np.isnan(values)
+    if not measured.any():
+        raise DataError(f"{path}: no molecule has a value for {_some(names)}")
+    seen = set(np.unique(values[measured]).tolist())
+    if kind == "regression" or (kind == "auto" and not (seen <= {0.0, 1.0} or seen <= {-1.0, 1.0})):
+        return "regression", values
+    if not (seen <= {0.0, 1.0} or seen <= {-1.0, 1.0}):
+        odd = sorted(seen - {0.0, 1.0})[0]
+        raise DataError(f"{path}: classes must be 0 and 1, not {odd:g}; for numbers take the kind 'regression'")
+    return "classification", np.where(measured, np.maximum(values, 0), values).astype(np.float32)
+
+
+def _is_numeric(rows: list[list[str]], column: int) -> bool:
+    texts = [row[column].strip() for row in rows if column < len(row)]
+    known = [text for text in texts if text.lower() not in MISSING]
+    try:
+        return bool(known) and bool(np.isfinite([float(text) for text in known]).all())
+    except ValueError:
+        return False
+
+
+def _is_constant(column: np.ndarray) -> bool:
+    known = column[~np.isnan(column)]
+    return len(known) == 0 or bool((known == known[0]).all())
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = ", ".join(repr(name) for name in names[:5])
+    return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} more"

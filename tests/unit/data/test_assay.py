@@ -1,0 +1,109 @@
+"""Tables with targets, and how their molecules are divided."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from graphmae.data.molecules import given_split, random_split, read_assay, scaffold_split
+from graphmae.data.molecules.splits import scaffold_of
+from graphmae.runtime.errors import DataError, InputError
+
+pytest.importorskip("rdkit", reason="RDKit is not installed")
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GRAPHMAE_CACHE", str(tmp_path / "cache"))
+
+
+def table(folder: Path, *rows: str, name: str = "assay.csv") -> Path:
+    path = folder / name
+    path.write_text("\n".join(rows) + "\n")
+    return path
+
+
+def test_classes_missing_cells_and_rows_that_are_no_molecules(tmp_path: Path) -> None:
+    path = table(tmp_path, "id,smiles,toxic,active", "a,CCO,1,0", "b,C(C,0,1", "", "c,c1ccccc1,,1", "d,CCN,0,NA")
+    assay = read_assay(path, targets=["toxic", "active"])
+    assert assay.kind == "classification"
+    assert assay.names == ("toxic", "active")
+    assert assay.smiles == ("CCO", "C(C", "c1ccccc1", "CCN")
+    assert assay.store.lines.tolist() == [0, 2, 3]
+    assert assay.readable == ["CCO", "c1ccccc1", "CCN"]
+    assert np.array_equal(assay.targets, [[1, 0], [np.nan, 1], [0, np.nan]], equal_nan=True)
+    assay.check_labels()
+
+
+def test_signs_are_classes_and_other_numbers_are_not(tmp_path: Path) -> None:
+    signs = read_assay(table(tmp_path, "smiles,y", "C,-1", "CC,1", name="signs.csv"))
+    assert (signs.kind, signs.targets.ravel().tolist()) == ("classification", [0, 1])
+    numbers = table(tmp_path, "smiles\ty", "C\t0.5", "CC\t1", name="numbers.tsv")
+    assert read_assay(numbers).kind == "regression"
+    assert read_assay(table(tmp_path, "smiles,y", "C,0", "CC,1"), kind="regression").kind == "regression"
+    with pytest.raises(DataError, match=r"classes must be 0 and 1, not 0\.5"):
+        read_assay(numbers, kind="classification")
+
+
+@pytest.mark.parametrize(
+    ("rows", "options", "message"),
+    [
+        (["smiles,y"], {}, "is empty"),
+        (["smiles,y,y", "C,1,0"], {}, "several columns named 'y'"),
+        (["smiles,y", "C,1", "CC,high"], {"targets": ["y"]}, r"row 2, column 'y': 'high' is not a number"),
+        (["smiles,y", "C,inf"], {"targets": ["y"]}, "is not a number"),
+        (["smiles,a,b", "C,1,2"], {}, r"say which columns are targets .* 'a', 'b'"),
+        (["smiles,a", "C,text"], {}, "no column of numbers"),
+        (["smiles,activity", "C,1"], {"targets": ["activty"]}, "did you mean 'activity'"),
+        (["smiles,y", "C,1"], {"targets": ["smiles"]}, "holds the SMILES"),
+        (["smiles,y", "C,", "CC,"], {"targets": ["y"]}, "no molecule has a value"),
+        (["drug,y", "C,1"], {}, "which column holds SMILES"),
+        (["smiles,y", "xx,1", "yy,0"], {}, "not one molecule"),
+    ],
+)
+def test_one_message_for_what_is_wrong(
+    tmp_path: Path, rows: list[str], options: dict[str, list[str]], message: str
+) -> None:
+    with pytest.raises((DataError, InputError), match=message):
+        read_assay(table(tmp_path, *rows), **options)  # type: ignore[arg-type]
+
+
+def test_a_target_of_one_class_is_refused_alone_and_named_among_others(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    one = read_assay(table(tmp_path, "smiles,y", "C,1", "CC,1"))
+    with pytest.raises(DataError, match="'y' has only one class"):
+        one.check_labels()
+    both = read_assay(table(tmp_path, "smiles,y,z", "C,1,1", "CC,1,0", name="two.csv"), targets=["y", "z"])
+    with caplog.at_level("WARNING", "graphmae"):
+        both.check_labels()
+    assert "1 of 2 targets" in caplog.text
+
+
+def test_scaffolds_stay_together_and_the_largest_are_trained_on() -> None:
+    benzenes = [f"{'C' * n}c1ccccc1" for n in range(16)]
+    others = ["C1CCCCC1", "CC1CCCCC1", "c1ccncc1", "CCO"]
+    smiles = [*others, *benzenes]
+    split = scaffold_split(smiles)
+    assert sorted(np.concatenate(list(split.values())).tolist()) == list(range(20))
+    assert split["train"].tolist() == list(range(4, 20))
+    assert split["val"].tolist() == [0, 1]
+    assert split["test"].tolist() == [3, 2]  # equal groups: the later one first, as published
+    parts = [{scaffold_of(smiles[i]) for i in positions} for positions in split.values()]
+    assert not parts[0] & parts[1] and not parts[1] & parts[2]
+    assert all(np.array_equal(split[name], scaffold_split(smiles)[name]) for name in split)
+
+
+def test_other_splits() -> None:
+    split = random_split(50, seed=1)
+    assert [len(split[name]) for name in ("train", "val", "test")] == [40, 5, 5]
+    assert np.array_equal(split["test"], random_split(50, seed=1)["test"])
+    assert not np.array_equal(split["test"], random_split(50, seed=2)["test"])
+    given = given_split(["train", "Test", "valid", "train"])
+    assert {name: positions.tolist() for name, positions in given.items()} == {"train": [0, 3], "val": [2], "test": [1]}
+    with pytest.raises(InputError, match="not 'tset'"):
+        given_split(["train", "tset"])
+    with pytest.raises(DataError, match="the val part"):
+        given_split(["train", "test"])
