@@ -139,6 +139,8 @@ def _open(
     )
     if coalesce:
         graphs = graphs.coalesced()
+    if name not in PUBLISHED and _goes_one_way(graphs):
+        logger.warning("%s: no edge is listed both ways, so messages flow one way; list each edge twice if not", name)
     graphs = _with_features(graphs, features, tensors, codes)
     if self_loops:
         graphs = graphs.with_self_loops()
@@ -160,6 +162,14 @@ def _with_features(
         x = torch.cat([tensors["attributes"], graphs.features(slice(None))], dim=1)
         graphs = replace(graphs, x=x, num_codes=None)
     return graphs
+
+
+def _goes_one_way(graphs: GraphSet) -> bool:
+    """Whether there are edges between different nodes, and none of them has its reverse."""
+    sender, receiver = graphs.edge_index + graphs.first_node()
+    other = sender != receiver
+    ahead, back = (a[other].long() * len(graphs.x) + b[other] for a, b in ((sender, receiver), (receiver, sender)))
+    return len(ahead) > 0 and not bool(torch.isin(ahead, back).any())
 
 
 def _in_degree(graphs: GraphSet) -> Tensor:
@@ -309,7 +319,8 @@ def _parse(text, out):  # type: ignore[no-untyped-def]
     columns = out.shape[0]
     row, column, line = 0, 0, 1
     value, digits, sign, ended = 0, 0, 0, False
-    for i in range(len(text) + 1):
+    marked = len(text) >= 3 and text[0] == 0xEF and text[1] == 0xBB and text[2] == 0xBF  # as Windows editors do
+    for i in range(3 if marked else 0, len(text) + 1):
         byte = int(text[i]) if i < len(text) else 10
         if 48 <= byte <= 57:
             digits += 1

@@ -35,6 +35,8 @@ def mismatch(value: Any, hint: Any) -> str | None:
 
     >>> mismatch("fast", float)
     "must be a number, not 'fast'"
+    >>> mismatch("a", tuple[typing.Literal["a", "b"], ...])
+    "must be a list of 'a', 'b', not 'a'"
     """
     options = _alternatives(hint)
     if options is None or any(_fits(value, option) for option in options):
@@ -44,11 +46,17 @@ def mismatch(value: Any, hint: Any) -> str | None:
     choices = [
         repr(c) for option in options if typing.get_origin(option) is typing.Literal for c in typing.get_args(option)
     ]
-    plain = [
-        _WORDS.get(typing.get_origin(o) or o, str(o)) for o in options if typing.get_origin(o) is not typing.Literal
-    ]
+    plain = [_word(option) for option in options if typing.get_origin(option) is not typing.Literal]
     words = ([f"one of {', '.join(choices)}"] if choices else []) + plain
     return f"must be {' or '.join(words)}, not {value!r}"
+
+
+def _word(hint: Any) -> str:
+    origin = typing.get_origin(hint) or hint
+    inner = [choice for item in typing.get_args(hint) for choice in typing.get_args(item)]
+    if origin in (list, tuple) and inner:
+        return f"a list of {', '.join(map(repr, inner))}"
+    return _WORDS.get(origin, "a list" if origin is tuple else str(hint))
 
 
 def _alternatives(hint: Any) -> list[Any] | None:

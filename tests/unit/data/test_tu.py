@@ -288,3 +288,22 @@ def test_the_real_sets_are_what_pyg_reads(name: str, data_root: Path) -> None:
     source, target = (graphs.edge_index + start).numpy()
     order = np.lexsort((target, source))
     assert torch.equal(graphs.edge_index[:, order], data.edge_index)
+
+
+def test_a_mark_in_front_of_a_file_is_passed_over(tmp_path: Path) -> None:
+    marked = {part: "\ufeff" + text for part, text in SOUND.items() if part in ("A", "graph_indicator", "node_labels")}
+    plain = read_tu(write_tu(tmp_path / "plain"), "TOY")
+    found = read_tu(write_tu(tmp_path / "marked", **marked), "TOY")
+    assert torch.equal(found.edge_index, plain.edge_index)
+    assert torch.equal(found.x, plain.x)
+
+
+def test_edges_that_all_go_one_way_and_unused_attributes_are_mentioned(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level("INFO", "graphmae"):
+        read_tu(write_tu(tmp_path / "both"), "TOY")
+        assert "one way" not in caplog.text
+        assert "one-hot label; its node attributes are not used" in caplog.text
+        read_tu(write_tu(tmp_path / "one", A="1, 2\n2, 3\n1, 3\n1, 1\n5, 6\n"), "TOY")
+    assert "no edge is listed both ways" in caplog.text
