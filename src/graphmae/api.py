@@ -112,8 +112,8 @@ def pretrain(
     if problems := train.problems():
         raise InputError("; ".join(problems))
     datasets = _datasets(data, network.inputs, None)
-    graphs: list[Data] | GraphSet = [graph for dataset in datasets for graph in _graphs_of(dataset)]
-    if isinstance(datasets[0], GraphSet):
+    graphs: list[Data] | GraphSet | MoleculeStore = [graph for dataset in datasets for graph in _graphs_of(dataset)]
+    if isinstance(datasets[0], GraphSet | MoleculeStore):
         graphs = datasets[0].pretrain_graphs()
     _check_width(network, datasets)
     network.inputs = dict(datasets[0].treatment)
@@ -157,7 +157,9 @@ def embed(
     inputs = made.inputs if isinstance(made, GraphMAE) else {}
     datasets = _datasets(data, inputs, data_root)
     graphs = datasets[0]
-    if level == "graph" and not isinstance(graphs, GraphSet):
+    if level == "node" and isinstance(graphs, MoleculeStore):
+        raise InputError("of molecules there is one row each; level 'node' is for graphs")
+    if level == "graph" and not isinstance(graphs, GraphSet | MoleculeStore):
         bare = [Data(x=g.x, edge_index=g.edge_index) for d in datasets for g in _graphs_of(d, True)]
         graphs = GraphSet.from_list("graphs", bare)
     if level != "node" and isinstance(graphs, GraphSet | MoleculeStore):
@@ -187,8 +189,9 @@ def evaluate(
     datasets = _datasets(data, made.inputs, data_root, labelled=True)
     if len(datasets) != 1:
         raise InputError("evaluate takes one labelled graph, or a list of graphs that each have one label y")
-    dataset = datasets[0] if isinstance(datasets[0], GraphSet) else with_split(datasets[0])
+    dataset = with_split(datasets[0]) if isinstance(datasets[0], NodeDataset) else datasets[0]
     dataset.check_labels()
+    assert not isinstance(dataset, MoleculeStore)  # which has no labels, and just said so
     _check_width(made, [dataset])
     place, fresh = resolve_device(device), partial(pretrained.fresh_encoder, made)
     with numerics(place):
@@ -242,7 +245,7 @@ def next_folder(name: str, resume: bool) -> Path:
 
 def _datasets(
     data: Graphs, inputs: Mapping[str, Any], root: str | Path | None, labelled: bool = False
-) -> list[NodeDataset | GraphSet]:
+) -> list[NodeDataset | GraphSet | MoleculeStore]:
     """Whatever was handed in, treated as the model was trained; `labelled` graphs of a list are one set."""
     if isinstance(data, NodeDataset | GraphSet):
         return [data]
@@ -279,16 +282,19 @@ def _listed(data: Any) -> list[Data]:
     return graphs
 
 
-def _graphs_of(dataset: NodeDataset | GraphSet, whole: bool = False) -> list[Data]:
+def _graphs_of(dataset: NodeDataset | GraphSet | MoleculeStore, whole: bool = False) -> list[Data]:
     """Single graphs: those pre-training sees, or those that hold every node once."""
+    if isinstance(dataset, MoleculeStore):
+        return []
     if isinstance(dataset, GraphSet):
         return [dataset.graph(i) for i in range(len(dataset))] if whole else []
     return dataset.every_node() if whole else dataset.pretrain_graphs()
 
 
-def _check_width(network: GraphMAE, datasets: Iterable[NodeDataset | GraphSet]) -> None:
+def _check_width(network: GraphMAE, datasets: Iterable[NodeDataset | GraphSet | MoleculeStore]) -> None:
     wanted = network.encoder.in_channels
     for dataset in datasets:
-        widths = [dataset.in_channels] if isinstance(dataset, GraphSet) else [g.x.size(1) for g in dataset.graphs]
+        of_graphs = [g.x.size(1) for g in dataset.graphs] if isinstance(dataset, NodeDataset) else []
+        widths = of_graphs or [dataset.in_channels]
         if other := [width for width in widths if width != wanted]:
             raise InputError(f"the encoder takes {wanted} features a node; this graph has {other[0]}")

@@ -9,6 +9,7 @@ import pytest
 
 import graphmae as gm
 from graphmae import commands
+from graphmae.runtime.errors import DataError, InputError
 
 pytest.importorskip("rdkit", reason="RDKit is not installed")
 
@@ -32,5 +33,11 @@ def test_a_file_of_molecules_is_pre_trained_on_and_embedded(tmp_path: Path, monk
     assert np.isnan(rows[60]).all()
     assert np.isfinite(np.delete(rows.numpy(), 60, axis=0)).all()
     assert np.allclose(rows[4], rows[61], atol=1e-5)  # the same molecule
+    with pytest.raises(InputError, match="one row each"):
+        gm.embed(folder, str(file), level="node")
+    with pytest.raises(DataError, match="pre-training alone"):
+        gm.evaluate(folder, str(file))
+    again = gm.pretrain(network, str(file), epochs=1, batch_size=16, progress=False)
+    assert gm.embed(again, str(file)).shape == (62, 16)
     commands.write_embeddings(folder, file, tmp_path / "z.npy")
     assert np.allclose(np.load(tmp_path / "z.npy")[:60], rows[:60], atol=1e-5)

@@ -11,7 +11,6 @@ NAME/parts/     while it is being built; an interrupted build goes on from there
 from __future__ import annotations
 
 import json
-import logging
 import shutil
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -37,7 +36,6 @@ PART = 20_000  # lines a worker takes at a time
 FEW = 5_000
 EDGE_CHANNELS = 12  # types and directions, filled up to a multiple of four
 ARRAYS = ("sizes", "atoms", "bonds", "kinds", "lines")
-logger = logging.getLogger("graphmae")
 
 
 @dataclass(frozen=True)
@@ -61,7 +59,7 @@ class MoleculeStore:
     def open(cls, folder: str | Path) -> MoleculeStore:
         folder = Path(folder)
         if not (folder / "meta.json").is_file():
-            raise DataError(f"{folder} is no complete store of molecules; build it with graphmae molecules")
+            raise DataError(f"{folder} is no complete store of molecules; pre-train on its .smi file, which builds one")
         meta = json.loads((folder / "meta.json").read_text())
         if meta.get("format") != FORMAT:
             raise DataError(f"{folder} has format {meta.get('format')}, this version reads {FORMAT}; build it again")
@@ -96,7 +94,7 @@ class MoleculeStore:
         return self
 
     def check_labels(self) -> None:
-        raise DataError(f"{self.name} has no labels: it is for pre-training; fine-tune on a table with targets")
+        raise DataError(f"{self.name} has no labels: it is for pre-training alone (graphmae pretrain)")
 
     def summary(self) -> Iterator[tuple[str, int]]:
         yield "graphs", len(self)
