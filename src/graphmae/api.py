@@ -117,6 +117,7 @@ def pretrain(
         graphs = datasets[0].pretrain_graphs()
     _check_width(network, datasets)
     network.inputs = dict(datasets[0].treatment)
+    network.trained_on = experiment.facts_of(datasets[0], train, seed)
     model.rehearse(network)
     experiment.check_features(network, graphs, datasets[0].name)
     place, folder = resolve_device(device), Path(out) if out is not None else None

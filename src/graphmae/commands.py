@@ -44,6 +44,7 @@ def pretrain_on(
     with preserved_randomness(check_seeds([seed])[0]), numerics(place, made.train.precision):
         network = model.build(made, dataset.in_channels, getattr(dataset, "target_channels", None))
         network.inputs = dict(dataset.treatment)
+        network.trained_on = experiment.facts_of(dataset, made.train, seed)
         model.rehearse(network)
         experiment.check_features(network, dataset.pretrain_graphs(), dataset.name)
         pretrained.describe(network)

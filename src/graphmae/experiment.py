@@ -22,11 +22,12 @@ import torch
 from torch_geometric.data import Data
 
 from . import data as data_room
-from . import evaluation, model, pretrained
+from . import evaluation, model, pretrained, transfer
 from .config import Evaluation, Recipe, Train
 from .data import GraphSet, MoleculeStore, NodeDataset
+from .data.molecules import Assay
 from .registry import import_parts
-from .results import Result, read_json, write_json
+from .results import Result, read_json, shown, write_json
 from .runtime.compiled import limit_threads
 from .runtime.device import numerics, resolve_device
 from .runtime.environment import cpu_count, hardware, peak_bytes, versions
@@ -62,15 +63,18 @@ def run(
     model.check(recipe)
     dataset = data_room.load(recipe.data.name, root, **recipe.data.options)
     dataset.check_labels()
-    recipe = judged_by(recipe, dataset)
-    with preserved_randomness():
-        network = model.build(recipe, dataset.in_channels)
-        model.rehearse(network)
-        check_features(network, dataset.pretrain_graphs(), dataset.name)
-        pretrained.describe(network)  # what could not be stored is refused now
+    if isinstance(dataset, Assay):
+        recipe, network = transfer.starting_point(recipe, dataset)
+        run_seed: Callable[..., dict[str, Any]] = partial(transfer.run_seed, recipe, network, dataset)
+    else:
+        recipe = judged_by(recipe, dataset)
+        _check_before(recipe, dataset)
+        run_seed = partial(_run_seed, recipe, dataset, resume=resume)
     claim_folder(out, recipe.to_dict(), resume)
     if place.type == "cuda":
         torch.cuda.reset_peak_memory_stats(place)
+    if isinstance(dataset, Assay):
+        transfer.fingerprint_rows(recipe, dataset)
 
     if jobs > 1 and len(seeds) > 1:
         _side_by_side(recipe, seeds, out, root, place, min(jobs, len(seeds)), imports)
@@ -81,7 +85,7 @@ def run(
         finished = folder / "scores.json"
         if not (resume and finished.is_file()):
             with preserved_randomness(seed), numerics(place, recipe.train.precision):
-                scores = _run_seed(recipe, dataset, seed, folder, place, resume, display)
+                scores = run_seed(seed=seed, folder=folder, device=place, display=display)
             write_json(finished, scores)
             forget_state(folder)
         runs.append(read_json(finished))
@@ -101,6 +105,15 @@ def run(
     )
     result.save(out / "result.json")
     return result
+
+
+def _check_before(recipe: Recipe, dataset: NodeDataset | GraphSet) -> None:
+    """Everything that would fail in training, and what could not be stored, is refused now."""
+    with preserved_randomness():
+        network = model.build(recipe, dataset.in_channels)
+        model.rehearse(network)
+        check_features(network, dataset.pretrain_graphs(), dataset.name)
+        pretrained.describe(network)
 
 
 def judged_by(recipe: Recipe, dataset: NodeDataset | GraphSet) -> Recipe:
@@ -170,7 +183,7 @@ def _run_seed(
 ) -> dict[str, Any]:
     quick = replace(recipe.evaluation, baselines=())
     network = model.build(recipe, dataset.in_channels)
-    network.inputs = dict(dataset.treatment)
+    network.inputs, network.trained_on = dict(dataset.treatment), facts_of(dataset, recipe.train, seed)
 
     make_encoder = partial(pretrained.fresh_encoder, network)
 
@@ -235,6 +248,12 @@ def train(
     )
 
 
+def facts_of(dataset: NodeDataset | GraphSet | MoleculeStore, settings: Train, seed: int | None) -> dict[str, Any]:
+    """What a model was trained on, for its card."""
+    facts: dict[str, Any] = {"data": dataset.name, **dict(dataset.summary()), "epochs": settings.epochs}
+    return facts if seed is None else {**facts, "seed": seed}
+
+
 def check_features(network: model.GraphMAE, graphs: list[Data] | GraphSet | MoleculeStore, label: str) -> None:
     """Refuse features the loss cannot be computed on, and say which nodes it leaves out."""
     if isinstance(graphs, MoleculeStore):
@@ -258,7 +277,7 @@ def forget_state(folder: Path) -> None:
     TrainingState(folder / STATE).delete()
 
 
-def _announce(run: dict[str, Any], recipe: Recipe, dataset: NodeDataset | GraphSet) -> None:
+def _announce(run: dict[str, Any], recipe: Recipe, dataset: NodeDataset | GraphSet | Assay) -> None:
     rule = recipe.evaluation.rule
-    scores = ", ".join(f"{row} {values[rule]:.1f}" for row, values in run["rows"].items())
+    scores = ", ".join(f"{row} {shown(values[rule], dataset.metric)}" for row, values in run["rows"].items())
     logger.info("%s, seed %d: %s %s (%.0f s)", recipe.id, run["seed"], dataset.metric, scores, run["seconds"])

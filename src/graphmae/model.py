@@ -62,6 +62,7 @@ class GraphMAE(nn.Module):
         self.loss = loss or losses.ScaledCosineError()
         self.drop_edge = drop_edge
         self.inputs: dict[str, object] = {}  # how features and self-loops were treated; stored with the weights
+        self.trained_on: dict[str, object] = {}  # what, for the model card; stored as well
         self.mask_token = nn.Parameter(torch.zeros(features))
         self.bridge = Linear(code, int(decoder.in_channels), bias=False)  # type: ignore[arg-type]
         self.remask = masking.Remask(remask, int(decoder.in_channels))  # type: ignore[arg-type]

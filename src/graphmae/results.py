@@ -16,17 +16,23 @@ FORMAT = 1
 ROW_LABELS = {
     "raw": "raw features",
     "wl": "Weisfeiler–Lehman kernel",
+    "ecfp-linear": "ECFP, linear model",
+    "ecfp-forest": "ECFP, random forest",
     "untrained": "untrained encoder",
+    "scratch": "same encoder from scratch",
     "supervised": "supervised encoder",
     "pretrained": "GraphMAE",
 }
 RULE_LABELS = {"last": "last epoch", "best-validation": "best validation epoch", "folds": "ten folds"}
-CHECK_LABELS = {"knn": "k-NN", "nmi": "NMI", "ari": "ARI", "inner": "inner folds"}
+CHECK_LABELS = {"knn": "k-NN", "nmi": "NMI", "ari": "ARI", "inner": "inner folds", "mae": "MAE, last epoch"}
+IN_THEIR_UNITS = ("rmse",)  # all others are percentages
 
 
 @dataclass(frozen=True)
 class Result:
-    """One experiment over several seeds. Scores are percentages; `std` is the deviation over seeds (divided by n).
+    """One experiment over several seeds; `std` is the deviation over them (divided by n).
+
+    Scores are percentages, errors of numbers are in the numbers' own units.
 
     Attributes:
         runs: one entry a seed: {"seed", "seconds", "loss", "rows": {row: {rule or check: score}}}.
@@ -97,7 +103,7 @@ class Result:
         """Header and rows of the comparison table, as text."""
         labels = {key: f"{self.metric}, {label}" for key, label in RULE_LABELS.items()} | CHECK_LABELS
         keys = [key for key in labels if any(self.column(row, key) for row in self.rows())]
-        lines = [[ROW_LABELS[row], *(_cell(self.column(row, key)) for key in keys)] for row in self.rows()]
+        lines = [[ROW_LABELS[row], *(_cell(self.column(row, key), self.metric) for key in keys)] for row in self.rows()]
         if self.published:
             number = f"{self.published['mean']:g} ± {self.published.get('std', 0.0):g}"
             lines.append(["GraphMAE, published", number, *[""] * (len(keys) - 1)])
@@ -137,8 +143,13 @@ def read_json(path: str | Path) -> dict[str, Any]:
     return value
 
 
-def _cell(values: list[float]) -> str:
+def shown(value: float, metric: str) -> str:
+    """A score as text: a percentage with one digit, an error in its own units with four that count."""
+    return f"{value:.4g}" if metric in IN_THEIR_UNITS else f"{value:.1f}"
+
+
+def _cell(values: list[float], metric: str) -> str:
     if not values:
         return "–"
-    mean = statistics.fmean(values)
-    return f"{mean:.1f} ± {statistics.pstdev(values):.1f}" if len(values) > 1 else f"{mean:.1f}"
+    mean = shown(statistics.fmean(values), metric)
+    return f"{mean} ± {shown(statistics.pstdev(values), metric)}" if len(values) > 1 else mean

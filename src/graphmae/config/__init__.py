@@ -2,6 +2,6 @@
 
 from .library import find, names
 from .loader import load, parse
-from .schema import Evaluation, Part, Published, Recipe, Train
+from .schema import Evaluation, Finetune, Part, Published, Recipe, Train
 
-__all__ = ["Evaluation", "Part", "Published", "Recipe", "Train", "find", "load", "names", "parse"]
+__all__ = ["Evaluation", "Finetune", "Part", "Published", "Recipe", "Train", "find", "load", "names", "parse"]

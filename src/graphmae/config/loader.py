@@ -16,9 +16,10 @@ from ..registry import find_registry
 from ..runtime.errors import ConfigError, unknown
 from ..runtime.values import mismatch, parse_value
 from .library import find
-from .schema import About, Evaluation, Part, Published, Recipe, Train
+from .schema import About, Evaluation, Finetune, Part, Published, Recipe, Train
 
-PLAIN = {"about": About, "train": Train, "evaluation": Evaluation, "published": Published}
+PLAIN = {"about": About, "train": Train, "evaluation": Evaluation, "finetune": Finetune, "published": Published}
+OPTIONAL = ("finetune", "published")
 PARTS = ("data", "mask", "encoder", "decoder", "loss")
 MODEL_KEYS = ("remask", "drop_edge")  # written under [mask], arguments of the model
 DEFAULT_NAMES = {"mask": "random", "loss": "scaled-cosine"}
@@ -46,7 +47,7 @@ def parse(raw: Mapping[str, Any], name: str) -> Recipe:
 
     values: dict[str, Any] = {}
     for section, cls in PLAIN.items():
-        if section in good or section != "published":
+        if section in good or section not in OPTIONAL:
             values[section] = _plain(section, cls, good.get(section, {}), problems)
     mask = good.get("mask", {})
     hints = typing.get_type_hints(Recipe)

@@ -67,11 +67,7 @@ class Evaluation:
             *_below(self.epochs, 1, "evaluation.epochs"),
             *_below(self.supervised_epochs, 1, "evaluation.supervised_epochs"),
             *_below(self.every, 0, "evaluation.every"),
-            *(
-                f"evaluation.readout: unknown part {part!r}. Allowed: mean, max, sum, or several with + between"
-                for part in self.readout.split("+")
-                if part not in ("mean", "max", "sum")
-            ),
+            *_readout_problems(self.readout, "evaluation.readout"),
             *_below(self.weight_decay, 0, "evaluation.weight_decay"),
             *_below(self.supervised_weight_decay, 0, "evaluation.supervised_weight_decay"),
             *([] if self.lr > 0 else [f"evaluation.lr must be above 0, not {self.lr}"]),
@@ -84,12 +80,40 @@ class Evaluation:
 
 
 @dataclass(frozen=True)
+class Finetune:
+    """How a pre-trained encoder and a head are trained on measured targets; the defaults are the published ones."""
+
+    checkpoint: str = ""  # folder of the pre-trained model
+    mode: Literal["full", "frozen", "staged"] = "full"  # all weights, the head alone, or layer after layer from the top
+    epochs: int = 100
+    lr: float = 1e-3
+    weight_decay: float = 0.0
+    schedule: Literal["constant", "cosine", "step"] = "constant"
+    batch_size: int = 32
+    dropout: float = 0.5
+    readout: str = "mean"
+    balance: bool = False  # weigh the rarer class up
+    rule: Literal["last", "best-validation"] = "last"  # which epoch's model is kept and reported
+    baselines: tuple[Literal["scratch", "ecfp-linear", "ecfp-forest"], ...] = ("scratch", "ecfp-linear", "ecfp-forest")
+
+    def problems(self) -> list[str]:
+        return [
+            *_below(self.epochs, 1, "finetune.epochs"),
+            *_below(self.batch_size, 2, "finetune.batch_size"),
+            *_below(self.weight_decay, 0, "finetune.weight_decay"),
+            *([] if self.lr > 0 else [f"finetune.lr must be above 0, not {self.lr}"]),
+            *([] if 0 <= self.dropout < 1 else [f"finetune.dropout must lie in [0, 1), not {self.dropout}"]),
+            *_readout_problems(self.readout, "finetune.readout"),
+        ]
+
+
+@dataclass(frozen=True)
 class Published:
     """The number the paper prints for this experiment."""
 
     mean: float
     std: float = 0.0
-    metric: Literal["accuracy", "micro-f1"] = "accuracy"
+    metric: Literal["accuracy", "micro-f1", "roc-auc"] = "accuracy"
     seeds: int = 20
     source: str = ""
 
@@ -107,6 +131,7 @@ class Recipe:
     about: About = About()
     train: Train = Train()
     evaluation: Evaluation = Evaluation()
+    finetune: Finetune | None = None
     published: Published | None = None
     remask: Literal["zero", "learnable", "none"] = "zero"
     drop_edge: float = 0.0
@@ -131,6 +156,8 @@ class Recipe:
         out["mask"] |= {"remask": self.remask, "drop_edge": self.drop_edge}
         out["train"] = asdict(self.train)
         out["evaluation"] = {**asdict(self.evaluation), "baselines": list(self.evaluation.baselines)}
+        if self.finetune is not None:
+            out["finetune"] = {**asdict(self.finetune), "baselines": list(self.finetune.baselines)}
         if self.published is not None:
             out["published"] = asdict(self.published)
         return out
@@ -138,3 +165,11 @@ class Recipe:
 
 def _below(value: float, least: float, key: str) -> list[str]:
     return [f"{key} must be at least {least}, not {value}"] if value < least else []
+
+
+def _readout_problems(readout: str, key: str) -> list[str]:
+    return [
+        f"{key}: unknown part {part!r}. Allowed: mean, max, sum, or several with + between"
+        for part in readout.split("+")
+        if part not in ("mean", "max", "sum")
+    ]

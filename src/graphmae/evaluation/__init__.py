@@ -1,24 +1,32 @@
 """Step 9: how good the embeddings are, always beside the rows that keep the number honest."""
 
 from .clustering import cluster_scores
+from .finetune import finetune, predict
+from .fingerprints import ROWS as FINGERPRINT_ROWS
+from .fingerprints import fingerprint_scores
 from .graphs import judge_graphs
 from .linear_probe import linear_probe, linear_probes
-from .metrics import score
+from .metrics import roc_auc, score
 from .neighbours import neighbour_score
 from .rows import judge, judge_seeds, representation_scores
 from .supervised import supervised_scores
 from .svm import check_folds, svm_scores
 
 __all__ = [
+    "FINGERPRINT_ROWS",
     "check_folds",
     "cluster_scores",
+    "finetune",
+    "fingerprint_scores",
     "judge",
     "judge_graphs",
     "judge_seeds",
     "linear_probe",
     "linear_probes",
     "neighbour_score",
+    "predict",
     "representation_scores",
+    "roc_auc",
     "score",
     "supervised_scores",
     "svm_scores",

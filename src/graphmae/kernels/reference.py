@@ -38,12 +38,13 @@ def lookup(adj: Adjacency, value: Tensor, rows: Tensor, table: Tensor, p: float)
 
 
 def pool(x: Tensor, ptr: Tensor, how: str) -> Tensor:
-    segment = torch.repeat_interleave(ptr.diff())
+    # Shapes depend on no value, so that this can be recorded; rows behind the last segment go to one more, left out.
+    place = torch.arange(x.size(0), device=x.device)
+    segment, shape = torch.searchsorted(ptr[1:].contiguous(), place, right=True), (ptr.numel(), x.size(1))
     if how == "max":
-        out = x.new_full((ptr.numel() - 1, x.size(1)), float("-inf"))
-        out = out.scatter_reduce(0, segment.unsqueeze(1).expand_as(x), x, "amax")
+        out = x.new_full(shape, float("-inf")).scatter_reduce(0, segment.unsqueeze(1).expand_as(x), x, "amax")[:-1]
         return torch.where(out.isinf(), 0.0, out)
-    out = x.new_zeros(ptr.numel() - 1, x.size(1)).index_add(0, segment, x)
+    out = x.new_zeros(shape).index_add(0, segment, x)[:-1]
     return out if how == "sum" else out / ptr.diff().clamp(min=1).unsqueeze(1)
 
 

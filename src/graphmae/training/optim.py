@@ -1,4 +1,4 @@
-"""Adam and the two published schedules."""
+"""Adam and the published schedules."""
 
 from __future__ import annotations
 
@@ -69,9 +69,14 @@ def set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
 
 
 def schedule_factor(schedule: str, epoch: int, epochs: int) -> float:
-    """What the learning rate is multiplied with in `epoch` (from 0): cosine decay without warm-up, or 1.
+    """What the learning rate is multiplied with in `epoch` (from 0).
 
-    >>> schedule_factor("cosine", 0, 100), schedule_factor("cosine", 50, 100)
-    (1.0, 0.5)
+    "cosine" decays to 0 without warm-up; "step" is 0.3 times what it was after every 30 epochs, as published for BACE;
+    "constant" is 1.
+
+    >>> schedule_factor("cosine", 0, 100), schedule_factor("cosine", 50, 100), schedule_factor("step", 30, 100)
+    (1.0, 0.5, 0.3)
     """
+    if schedule == "step":
+        return float(0.3 ** (epoch // 30))
     return 0.5 * (1 + math.cos(math.pi * epoch / epochs)) if schedule == "cosine" else 1.0

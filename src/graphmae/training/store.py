@@ -25,11 +25,13 @@ class GraphBatch:
         x: [N, d] features.
         graph: the edges of all, sorted.
         batch: [N] which of the graphs each node belongs to; rows that only pad belong to one graph more.
+        ids: [B] the numbers of the graphs in the store.
     """
 
     x: Tensor
     graph: Adjacency
     batch: Tensor
+    ids: Tensor
 
 
 class _Part(NamedTuple):
@@ -123,7 +125,7 @@ class GraphStore:
             graph.edge_sums = self.edge_sums[node].to(torch.float32)
         if pads:
             graph.valid = sizes.sum().to(torch.int32)
-        return GraphBatch(self._features(node), graph, batch)
+        return GraphBatch(self._features(node), graph, batch, ids)
 
     def _features(self, node: Tensor) -> Tensor:
         return self.x[node] if self.num_codes is None else one_hot(self.x[node], self.num_codes)

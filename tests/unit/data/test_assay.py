@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from graphmae.data.molecules import given_split, random_split, read_assay, scaffold_split
+from graphmae.data.molecules import given_split, random_split, read_assay, scaffold_groups, scaffold_split
 from graphmae.data.molecules.splits import scaffold_of
 from graphmae.runtime.errors import DataError, InputError
 
@@ -86,14 +86,14 @@ def test_scaffolds_stay_together_and_the_largest_are_trained_on() -> None:
     benzenes = [f"{'C' * n}c1ccccc1" for n in range(16)]
     others = ["C1CCCCC1", "CC1CCCCC1", "c1ccncc1", "CCO"]
     smiles = [*others, *benzenes]
-    split = scaffold_split(smiles)
+    split = scaffold_split(scaffold_groups(smiles))
     assert sorted(np.concatenate(list(split.values())).tolist()) == list(range(20))
     assert split["train"].tolist() == list(range(4, 20))
     assert split["val"].tolist() == [0, 1]
     assert split["test"].tolist() == [3, 2]  # equal groups: the later one first, as published
     parts = [{scaffold_of(smiles[i]) for i in positions} for positions in split.values()]
     assert not parts[0] & parts[1] and not parts[1] & parts[2]
-    assert all(np.array_equal(split[name], scaffold_split(smiles)[name]) for name in split)
+    assert all(np.array_equal(split[name], scaffold_split(scaffold_groups(smiles))[name]) for name in split)
 
 
 def test_other_splits() -> None:

@@ -2,13 +2,15 @@
 
 from .assay import Assay, read_assay
 from .lines import read_lines
+from .moleculenet import SETS as MOLECULENET
 from .sets import stored
 from .smiles import Molecule, parse
-from .splits import given_split, random_split, scaffold_split
+from .splits import given_split, random_split, scaffold_groups, scaffold_split
 from .store import EDGE_CHANNELS, MoleculeStore, as_graphs, build_store
 
 __all__ = [
     "EDGE_CHANNELS",
+    "MOLECULENET",
     "Assay",
     "Molecule",
     "MoleculeStore",
@@ -19,6 +21,7 @@ __all__ = [
     "random_split",
     "read_assay",
     "read_lines",
+    "scaffold_groups",
     "scaffold_split",
     "stored",
 ]

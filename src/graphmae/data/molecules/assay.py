@@ -6,17 +6,22 @@ import csv
 import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from ...runtime.errors import DataError, InputError, unknown
+from ..graphset import GraphSet
+from .fingerprints import BITS, ecfp
 from .lines import open_table, smiles_column
 from .sets import stored
+from .splits import Split, given_split, random_split, scaffold_groups, scaffold_split
 from .store import MoleculeStore
 
 Kind = Literal["auto", "classification", "regression"]
+SPLITS = ("scaffold", "random")
 MISSING = {"", "nan", "na", "n/a", "none", "null", "?"}
 logger = logging.getLogger("graphmae")
 
@@ -30,6 +35,7 @@ class Assay:
         smiles: [rows] the SMILES of every row.
         targets: [len(store), T] float32, NaN where nothing was measured; classes are 0 and 1.
         names: the T columns.
+        division: "scaffold", "random" (by `split_seed`), or the column whose text is `given`.
     """
 
     name: str
@@ -38,6 +44,9 @@ class Assay:
     targets: np.ndarray
     names: tuple[str, ...]
     kind: Literal["classification", "regression"]
+    division: str = "scaffold"
+    split_seed: int = 0
+    given: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.store)
@@ -46,6 +55,41 @@ class Assay:
     def readable(self) -> list[str]:
         """[len(store)] the SMILES of the molecules."""
         return [self.smiles[row] for row in self.store.lines]
+
+    @property
+    def metric(self) -> str:
+        return "roc-auc" if self.kind == "classification" else "rmse"
+
+    @property
+    def in_channels(self) -> int:
+        return self.store.in_channels
+
+    @property
+    def treatment(self) -> dict[str, Any]:
+        return self.store.treatment
+
+    @cached_property
+    def split(self) -> Split:
+        """Positions of the molecules to train on, to choose by and to test on."""
+        if self.given:
+            return given_split(self.given)
+        if self.division == "random":
+            return random_split(len(self), self.split_seed)
+        return scaffold_split(self.store.derived("scaffolds", lambda: scaffold_groups(self.readable)))
+
+    def graphs(self) -> GraphSet:
+        """The molecules as graphs."""
+        return self.store.graphs(range(len(self)))
+
+    def fingerprints(self) -> np.ndarray:
+        """[len(store), 2048] float32 zeros and ones."""
+        packed = self.store.derived("ecfp", lambda: ecfp(self.readable))
+        return np.unpackbits(packed, axis=1, count=BITS).astype(np.float32)
+
+    def summary(self) -> Iterator[tuple[str, int]]:
+        yield from self.store.summary()
+        yield "targets", len(self.names)
+        yield from ((part, len(positions)) for part, positions in self.split.items())
 
     def check_labels(self) -> None:
         """Refuse targets nothing can be learned from; say which of several are so."""
@@ -58,23 +102,44 @@ class Assay:
 
 
 def read_assay(
-    path: str | Path, smiles: str | None = None, targets: Sequence[str] | None = None, kind: Kind = "auto"
+    path: str | Path,
+    smiles: str | None = None,
+    targets: Sequence[str] | None = None,
+    kind: Kind = "auto",
+    split: str = "scaffold",
+    split_seed: int = 0,
+    name: str | None = None,
 ) -> Assay:
     """Read a .csv or .tsv file, plain or .gz. Without `targets` the one column of numbers beside the SMILES is it.
 
     Columns that hold nothing but 0 and 1 (or −1 and 1) are classes, all others numbers, unless `kind` says so.
+    `split` is "scaffold", "random" (by `split_seed`), or a column that says train, val or test.
     """
     path = Path(path)
     if not path.is_file():
         raise InputError(f"there is no file {path}")
     header, rows = _table(path)
     at = smiles_column(path, header, smiles)
-    wanted = _target_columns(path, header, rows, at, targets)
+    if split not in SPLITS and split not in header:
+        raise InputError(f"{path}: {unknown('split', split, [*SPLITS, *header])}")
+    wanted = _target_columns(path, header, rows, {at, *([header.index(split)] if split in header else [])}, targets)
     values = np.array([list(_numbers(path, header, rows, column)) for column in wanted], dtype=np.float32).T
-    store = stored([path], path.name.split(".")[0], header[at])
+    name = name or path.name.split(".")[0]
+    store = stored([path], name, header[at])
     known, found = _classes(path, [header[column] for column in wanted], values[store.lines], kind)
     texts = tuple(row[at].strip() if at < len(row) else "" for row in rows)
-    return Assay(path.name.split(".")[0], store, texts, found, tuple(header[column] for column in wanted), known)
+    names = tuple(header[column] for column in wanted)
+    given: tuple[str, ...] = ()
+    if split in header:
+        column = header.index(split)
+        given = tuple(rows[row][column] if column < len(rows[row]) else "" for row in store.lines)
+    return Assay(name, store, texts, found, names, known, split, split_seed, given)
+
+
+def column_names(path: str | Path) -> list[str]:
+    """The header of a table."""
+    with open_table(Path(path)) as (lines, separator):
+        return [name.strip() for name in next(csv.reader(lines, delimiter=separator), [])]
 
 
 def _table(path: Path) -> tuple[list[str], list[list[str]]]:
@@ -93,15 +158,15 @@ def _table(path: Path) -> tuple[list[str], list[list[str]]]:
 
 
 def _target_columns(
-    path: Path, header: list[str], rows: list[list[str]], smiles: int, wanted: Sequence[str] | None
+    path: Path, header: list[str], rows: list[list[str]], taken: set[int], wanted: Sequence[str] | None
 ) -> list[int]:
     if wanted:
         if wrong := [name for name in wanted if name not in header]:
             raise InputError(f"{path}: {unknown('column', wrong[0], header)}")
-        if header[smiles] in wanted:
-            raise InputError(f"{path}: {header[smiles]!r} holds the SMILES, so it cannot be a target")
+        if used := [header[column] for column in taken if header[column] in wanted]:
+            raise InputError(f"{path}: {used[0]!r} holds the SMILES or the split, so it cannot be a target")
         return [header.index(name) for name in wanted]
-    numeric = [i for i in range(len(header)) if i != smiles and _is_numeric(rows, i)]
+    numeric = [i for i in range(len(header)) if i not in taken and _is_numeric(rows, i)]
     if len(numeric) != 1:
         found = _some([header[i] for i in numeric]) if numeric else "no column of numbers"
         raise InputError(f"{path}: say which columns are targets (--targets A,B); there is {found}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -14,16 +14,16 @@ Split = Mapping[str, np.ndarray]  # train, val, test → positions
 SHARES = (0.8, 0.1, 0.1)
 
 
-def scaffold_split(smiles: Sequence[str], shares: tuple[float, float, float] = SHARES) -> Split:
-    """Deterministic: molecules of one Bemis–Murcko scaffold (with chirality) stay together, the largest go first.
+def scaffold_split(groups: Sequence[int] | np.ndarray, shares: tuple[float, float, float] = SHARES) -> Split:
+    """Deterministic: molecules of one group, a Bemis–Murcko scaffold, stay together, the largest go first.
 
-    A scaffold goes to the training part while that has room, then to validation, else to test; as published.
+    A group goes to the training part while that has room, then to validation, else to test; as published.
     """
-    groups: dict[str, list[int]] = defaultdict(list)
-    for position, text in enumerate(smiles):
-        groups[scaffold_of(text)].append(position)
-    ordered = sorted(groups.values(), key=lambda group: (len(group), group[0]), reverse=True)
-    first, second = shares[0] * len(smiles), (shares[0] + shares[1]) * len(smiles)
+    members: dict[int, list[int]] = defaultdict(list)
+    for position, group in enumerate(groups):
+        members[int(group)].append(position)
+    ordered = sorted(members.values(), key=lambda group: (len(group), group[0]), reverse=True)
+    first, second = shares[0] * len(groups), (shares[0] + shares[1]) * len(groups)
     train: list[int] = []
     val: list[int] = []
     test: list[int] = []
@@ -56,15 +56,21 @@ def given_split(column: Sequence[str]) -> Split:
     return _checked(parts)
 
 
+def scaffold_groups(smiles: Iterable[str]) -> np.ndarray:
+    """[n] int32: a number for every molecule's scaffold (with chirality), 0 for the first one seen, and so on."""
+    rdkit()
+    silence = silenced()
+    numbers: dict[str, int] = {}
+    found = [numbers.setdefault(scaffold_of(text), len(numbers)) for text in smiles]
+    del silence
+    return np.array(found, dtype=np.int32)
+
+
 def scaffold_of(text: str) -> str:
     """The Bemis–Murcko scaffold as SMILES; empty for a molecule without rings."""
-    rdkit()
     from rdkit.Chem.Scaffolds import MurckoScaffold
 
-    silence = silenced()
-    found = str(MurckoScaffold.MurckoScaffoldSmiles(smiles=text, includeChirality=True))
-    del silence
-    return found
+    return str(MurckoScaffold.MurckoScaffoldSmiles(smiles=text, includeChirality=True))
 
 
 def _checked(parts: Mapping[str, Sequence[int] | np.ndarray]) -> Split:

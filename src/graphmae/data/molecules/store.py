@@ -5,12 +5,14 @@ NAME/sizes.npy  [M, 2] atoms and bonds of every molecule
 NAME/atoms.npy  [N, 2] codes · NAME/bonds.npy [B, 2] the two atoms · NAME/kinds.npy [B] type and direction
 NAME/lines.npy  [M] which of the SMILES strings each molecule was, counting from 0
 NAME/bad.tsv    strings that are no molecules: file, line, text
+NAME/*.npy      what follows from the molecules and was asked for: scaffolds, fingerprints
 NAME/parts/     while it is being built; an interrupted build goes on from there
 """
 
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -102,6 +104,15 @@ class MoleculeStore:
         yield "edges", 2 * len(self.bonds) + len(self.atoms)
         yield "features", self.in_channels
 
+    def derived(self, name: str, make: Callable[[], np.ndarray]) -> np.ndarray:
+        """Something that follows from the molecules alone: made once, kept beside them as `name`.npy."""
+        path = self.folder / f"{name}.npy"
+        if not path.is_file():
+            partial = path.with_suffix(f".{os.getpid()}.npy")
+            np.save(partial, make())
+            partial.replace(path)
+        return np.load(path)
+
     @cached_property
     def _pointers(self) -> tuple[np.ndarray, np.ndarray]:
         """[M + 1] where each molecule's atoms and bonds begin."""
@@ -174,7 +185,6 @@ def build_store(
 
     `progress` is called with the number of lines done and of bad ones among them.
     """
-    rdkit()
     folder, paths = Path(folder), [Path(file) for file in files]
     made_of = {
         "format": FORMAT,
@@ -182,6 +192,8 @@ def build_store(
         "files": [_identity(file) for file in paths],
         "column": column,
     }
+    if not (folder / "meta.json").is_file():
+        rdkit()
     _claim(folder, made_of)
     if (folder / "meta.json").is_file():
         return MoleculeStore.open(folder)

@@ -1,0 +1,6 @@
+"""A saved model is a folder a person can read: config.json, model.safetensors, README.md. Never a pickle."""
+
+from .checkpoint import describe, find_checkpoint, fresh_encoder, load, save
+from .predictor import load_predictor, save_predictor
+
+__all__ = ["describe", "find_checkpoint", "fresh_encoder", "load", "load_predictor", "save", "save_predictor"]

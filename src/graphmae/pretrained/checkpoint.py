@@ -1,0 +1,140 @@
+"""Saving and loading a pre-trained model: parts by name, weights as safetensors."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import nn
+
+from .. import decoders, encoders, losses, masking
+from ..model import GraphMAE
+from ..registry import Registry, arguments_of
+from ..results import read_json, write_json
+from ..runtime.environment import package_version
+from ..runtime.errors import ConfigError, InputError
+from .card import card
+
+FORMAT = 1
+KINDS: dict[str, Registry[Any]] = {
+    "encoder": encoders.REGISTRY,
+    "decoder": decoders.REGISTRY,
+    "mask": masking.REGISTRY,
+    "loss": losses.REGISTRY,
+}
+
+
+def save(model: GraphMAE, folder: str | Path) -> Path:
+    """Write the model to `folder`; parts must be registered, so that they can be rebuilt by name."""
+    config = describe(model)
+    return write(Path(folder), model, config, card(model, config))
+
+
+def write(folder: Path, module: nn.Module, config: dict[str, Any], readme: str) -> Path:
+    """config.json last of what a reader needs: a folder that has it is complete."""
+    folder.mkdir(parents=True, exist_ok=True)
+    partial = folder / "model.safetensors.partial"
+    save_file({k: v.detach().cpu().contiguous() for k, v in module.state_dict().items()}, partial)
+    partial.replace(folder / "model.safetensors")
+    (folder / "README.md").write_text(readme, encoding="utf-8")
+    write_json(folder / "config.json", config)
+    return folder
+
+
+def describe(model: GraphMAE) -> dict[str, Any]:
+    """Everything needed to build the same model again, as JSON values."""
+    return {
+        "format": FORMAT,
+        "kind": "pretrained",
+        "graphmae": package_version(),
+        **{kind: described(kind, getattr(model, kind)) for kind in KINDS},
+        "remask": model.remask.kind,
+        "drop_edge": model.drop_edge,
+        "inputs": dict(model.inputs),
+        "trained_on": dict(model.trained_on),
+    }
+
+
+def described(kind: str, part: object) -> dict[str, Any]:
+    """A registered part as JSON values: its name and what it was made with."""
+    name, arguments = arguments_of(part)
+    try:
+        json.dumps(arguments)
+    except TypeError as error:
+        raise ConfigError(f"the {kind} {name!r} was made with something a checkpoint cannot hold: {error}") from None
+    return {"name": name, **arguments}
+
+
+def load(folder: str | Path) -> GraphMAE:
+    """The model `save` wrote, in evaluation mode. A run's folder gives its first seed's model."""
+    folder, config = read(folder, "pretrained")
+    with explained(folder):
+        parts = {kind: build_part(kind, config[kind]) for kind in KINDS}
+        model = GraphMAE(**parts, remask=config["remask"], drop_edge=config["drop_edge"])
+    model.inputs, model.trained_on = dict(config.get("inputs", {})), dict(config.get("trained_on", {}))
+    fill(model, folder)
+    return model.eval()
+
+
+def read(folder: str | Path, kind: str) -> tuple[Path, dict[str, Any]]:
+    """The folder of a checkpoint and its config.json, of the wanted kind: "pretrained" or "predictor"."""
+    folder = find_checkpoint(folder)
+    config = read_json(folder / "config.json")
+    if config.get("format") != FORMAT:
+        raise InputError(f"{folder}: config.json has format {config.get('format')!r}; this version reads {FORMAT}")
+    found = config.get("kind", "pretrained")
+    if found != kind:
+        what = {"pretrained": "a pre-trained model (graphmae pretrain)", "predictor": "a fine-tuned model"}
+        way = "fine-tune it first: graphmae finetune" if kind == "predictor" else "its pre-trained model is needed here"
+        raise InputError(f"{folder} holds {what.get(found, f'a {found!r}')}, not {what[kind]}; {way}")
+    return folder, config
+
+
+@contextmanager
+def explained(folder: Path) -> Iterator[None]:
+    """What can be wrong with a config.json, in words."""
+    try:
+        yield
+    except KeyError as error:
+        raise InputError(f"{folder}: config.json lacks {error}") from None
+    except ConfigError as error:
+        hint = "if a part is your own, import the module that registers it before loading"
+        raise ConfigError([*error.problems, hint], str(folder)) from None
+
+
+def fill(module: nn.Module, folder: Path) -> None:
+    """Weights from the folder."""
+    try:
+        module.load_state_dict(load_file(folder / "model.safetensors"))
+    except (SafetensorError, OSError, RuntimeError) as error:
+        raise InputError(f"{folder}: model.safetensors does not fit config.json or is damaged ({error})") from None
+
+
+def find_checkpoint(folder: str | Path) -> Path:
+    """The folder itself, or the first seed of a run."""
+    folder = Path(folder)
+    seeds = sorted(folder.glob("seed-*/config.json"), key=lambda p: int(re.sub(r"\D", "", p.parent.name) or 0))
+    for candidate in (folder / "config.json", *seeds):
+        if candidate.is_file():
+            return candidate.parent
+    raise InputError(f"{folder} is not a checkpoint: it holds no config.json (and no seed-N folder that does)")
+
+
+def fresh_encoder(model: GraphMAE) -> nn.Module:
+    """An untrained encoder of the same shape."""
+    name, arguments = arguments_of(model.encoder)
+    return encoders.build(name, **arguments)
+
+
+def build_part(kind: str, config: dict[str, Any]) -> Any:
+    arguments = dict(config)
+    name = arguments.pop("name")
+    with torch.device("cpu"):
+        return KINDS[kind].build(name, **arguments)

@@ -1,0 +1,48 @@
+"""Fine-tuned models as folders: the same three files, of the kind "predictor"."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ..predictor import Predictor
+from ..runtime.environment import package_version
+from .card import predictor_card
+from .checkpoint import FORMAT, build_part, described, explained, fill, read, write
+
+
+def save_predictor(
+    predictor: Predictor,
+    folder: str | Path,
+    metric: str = "",
+    scores: Mapping[str, float] | None = None,
+    trained_on: Mapping[str, Any] | None = None,
+) -> Path:
+    """Write a fine-tuned model to `folder`, with what is known about it."""
+    config = {
+        "format": FORMAT,
+        "kind": "predictor",
+        "graphmae": package_version(),
+        "encoder": described("encoder", predictor.encoder),
+        "targets": list(predictor.names),
+        "task": predictor.kind,
+        "readout": predictor.readout,
+        "dropout": predictor.dropout,
+        "inputs": dict(predictor.inputs),
+        "metric": metric,
+        "scores": dict(scores or {}),
+        "trained_on": dict(trained_on or {}),
+    }
+    return write(Path(folder), predictor, config, predictor_card(predictor, config))
+
+
+def load_predictor(folder: str | Path) -> Predictor:
+    """The model `save_predictor` wrote, in evaluation mode. A run's folder gives its first seed's."""
+    folder, config = read(folder, "predictor")
+    with explained(folder):
+        encoder = build_part("encoder", config["encoder"])
+        predictor = Predictor(encoder, config["targets"], config["task"], config["readout"], config["dropout"])
+    predictor.inputs = dict(config.get("inputs", {}))
+    fill(predictor, folder)
+    return predictor.eval()
