@@ -11,27 +11,37 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from . import data, decoders, encoders, losses, masking
     from .api import embed, evaluate, load, pretrain, recipe, recipes, run
+    from .chemistry import finetune, predict
     from .model import GraphMAE
+    from .predictor import Predictor
+    from .pretrained import load_predictor
     from .results import Result
 
 _MODULES = ("data", "decoders", "encoders", "kernels", "losses", "masking", "testing")
 _NAMES = {
     "GraphMAE": "model",
+    "Predictor": "predictor",
     "Result": "results",
+    "load_predictor": "pretrained",
+    **dict.fromkeys(("finetune", "predict"), "chemistry"),
     **dict.fromkeys(("embed", "evaluate", "load", "pretrain", "recipe", "recipes", "run"), "api"),
 }
 
 __all__ = [
     "GraphMAE",
+    "Predictor",
     "Result",
     "data",
     "decoders",
     "embed",
     "encoders",
     "evaluate",
+    "finetune",
     "load",
+    "load_predictor",
     "losses",
     "masking",
+    "predict",
     "pretrain",
     "recipe",
     "recipes",

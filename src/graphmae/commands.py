@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import csv
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
 import torch
 
-from . import config, experiment, model, pretrained
+from . import chemistry, config, experiment, model, pretrained
 from .api import embed, next_folder
 from .data import REGISTRY
 from .data.files import section_of
+from .data.molecules import molecule_table
 from .data.tu import PUBLISHED
+from .pretrained import load_predictor
+from .results import Result
 from .runtime.device import numerics, resolve_device
 from .runtime.errors import InputError
 from .runtime.seed import check_seeds, preserved_randomness
@@ -97,6 +101,66 @@ def write_embeddings(
         np.save(partial, z)
     partial.replace(out)
     return int(z.shape[0]), int(z.shape[1])
+
+
+def finetune_on(
+    checkpoint: str | Path,
+    table: str | Path,
+    *,
+    smiles: str,
+    targets: Sequence[str],
+    split: str,
+    seeds: Sequence[int],
+    overrides: Iterable[str],
+    out: Path | None,
+    device: str,
+    resume: bool,
+) -> tuple[Result, Path]:
+    """Fine-tune a checkpoint on a table; returns the result and the folder of the run."""
+    folder = out if out is not None else next_folder(Path(table).name.split(".")[0], resume)
+    result = chemistry.finetune(
+        checkpoint,
+        table,
+        targets,
+        folder,
+        smiles=smiles,
+        split=split,
+        seeds=seeds,
+        overrides=overrides,
+        device=device,
+        resume=resume,
+    )
+    return result, folder
+
+
+def predict_table(
+    model: str | Path, table: str | Path, out: Path, *, smiles: str | None = None, device: str = "auto"
+) -> tuple[int, int]:
+    """Every row of a table in its order, with a column more for each target; returns rows, and rows not readable.
+
+    The column `problem` says which rows are no molecules; their predictions are empty.
+    """
+    if not out.parent.is_dir():
+        raise InputError(f"{out.parent} is not a folder")
+    predictor = load_predictor(model)
+    header, rows, column = molecule_table(Path(table), smiles)
+    added = [*(f"{name}_predicted" for name in predictor.names), "problem"]
+    if taken := [name for name in added if name in header]:
+        raise InputError(f"{table} already has a column {taken[0]!r}; rename it, the predictions are called so")
+    answers = chemistry.predict(predictor, table, column=column, device=device)
+    partial = out.with_name(f"{out.name}.partial")
+    bad = 0
+    with partial.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, delimiter="\t" if out.suffix == ".tsv" else ",", lineterminator="\n")
+        writer.writerow([*header, *added])
+        for row, values in zip(rows, answers.tolist(), strict=True):
+            unreadable = values[0] != values[0]
+            bad += unreadable
+            cells = ["" for _ in values] if unreadable else [f"{value:.6g}" for value in values]
+            padded = [*row, *[""] * (len(header) - len(row))][: len(header)]
+            writer.writerow([*padded, *cells, "not a molecule" if unreadable else ""])
+    partial.replace(out)
+    return len(rows), bad
 
 
 def data_is_there(name: str, data_root: str | Path | None = None) -> None:

@@ -80,7 +80,7 @@ def run_seed(
             predictor.inputs = dict(assay.treatment)
             label = f"{recipe.id}, {row}, seed {seed}"
             metrics = folder / "metrics.jsonl" if row == "pretrained" else None
-            scores = evaluation.finetune(
+            scores = evaluation.finetune_predictor(
                 predictor, assay, settings, device, label=label, display=display, metrics=metrics
             )
         return predictor, scores

@@ -23,6 +23,7 @@ ORDER = [
     ["pretrained", "evaluation", "testing"],
     ["transfer"],
     ["experiment"],
+    ["chemistry"],
     ["api"],
     ["commands"],
     ["cli"],

@@ -13,13 +13,15 @@ from .demo import demo
 from .doctor import doctor
 from .embed import embed
 from .evaluate import evaluate
+from .finetune import finetune
+from .predict import predict
 from .pretrain import pretrain
 from .recipes import recipes
 from .run import run
 
 app = typer.Typer(
     name="graphmae",
-    help="Pre-train a graph encoder on unlabelled graphs, get embeddings, see how good they are.",
+    help="Pre-train a graph encoder on unlabelled graphs, get embeddings or a fine-tuned model, see how good they are.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -31,6 +33,8 @@ app.command()(run)
 app.command()(pretrain)
 app.command()(embed)
 app.command()(evaluate)
+app.command()(finetune)
+app.command()(predict)
 app.add_typer(recipes, name="recipes")
 app.command()(doctor)
 

@@ -1,7 +1,7 @@
 """Step 9: how good the embeddings are, always beside the rows that keep the number honest."""
 
 from .clustering import cluster_scores
-from .finetune import finetune, predict
+from .finetune import finetune_predictor, predict_graphs
 from .fingerprints import ROWS as FINGERPRINT_ROWS
 from .fingerprints import fingerprint_scores
 from .graphs import judge_graphs
@@ -16,7 +16,7 @@ __all__ = [
     "FINGERPRINT_ROWS",
     "check_folds",
     "cluster_scores",
-    "finetune",
+    "finetune_predictor",
     "fingerprint_scores",
     "judge",
     "judge_graphs",
@@ -24,7 +24,7 @@ __all__ = [
     "linear_probe",
     "linear_probes",
     "neighbour_score",
-    "predict",
+    "predict_graphs",
     "representation_scores",
     "roc_auc",
     "score",

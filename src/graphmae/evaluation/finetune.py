@@ -22,7 +22,7 @@ AT_ONCE = 1024  # molecules, where nothing is trained
 Scores = dict[str, float]
 
 
-def finetune(
+def finetune_predictor(
     predictor: Predictor,
     assay: Assay,
     settings: Finetune,
@@ -189,7 +189,7 @@ class _Judge:
             self.predictor.load_state_dict(self.best)
 
 
-def predict(predictor: Predictor, graphs: GraphSet, device: torch.device) -> Tensor:
+def predict_graphs(predictor: Predictor, graphs: GraphSet, device: torch.device) -> Tensor:
     """[graphs, targets] on the CPU: probabilities of class 1, or numbers."""
     predictor.to(device).eval()
     store = GraphStore(graphs, device)

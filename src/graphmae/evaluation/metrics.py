@@ -39,7 +39,7 @@ def roc_auc(scores: Tensor, y: Tensor) -> Tensor:
     rank = torch.searchsorted(order, ranked) + torch.searchsorted(order, ranked, right=True) + 1
     ones = (y == 1).t()
     num_ones, num_zeros = ones.sum(1), (y == 0).sum(0)
-    above = (rank * ones).sum(1) / 2 - num_ones * (num_ones + 1) / 2
+    above = (rank * ones).sum(1).double() / 2 - num_ones * (num_ones + 1) / 2
     return 100 * above / (num_ones * num_zeros)
 
 

@@ -74,7 +74,7 @@ def described(kind: str, part: object) -> dict[str, Any]:
 
 def load(folder: str | Path) -> GraphMAE:
     """The model `save` wrote, in evaluation mode. A run's folder gives its first seed's model."""
-    folder, config = read(folder, "pretrained")
+    folder, config = read_kind(folder, "pretrained")
     with explained(folder):
         parts = {kind: build_part(kind, config[kind]) for kind in KINDS}
         model = GraphMAE(**parts, remask=config["remask"], drop_edge=config["drop_edge"])
@@ -83,7 +83,7 @@ def load(folder: str | Path) -> GraphMAE:
     return model.eval()
 
 
-def read(folder: str | Path, kind: str) -> tuple[Path, dict[str, Any]]:
+def read_kind(folder: str | Path, kind: str) -> tuple[Path, dict[str, Any]]:
     """The folder of a checkpoint and its config.json, of the wanted kind: "pretrained" or "predictor"."""
     folder = find_checkpoint(folder)
     config = read_json(folder / "config.json")

@@ -9,7 +9,7 @@ from typing import Any
 from ..predictor import Predictor
 from ..runtime.environment import package_version
 from .card import predictor_card
-from .checkpoint import FORMAT, build_part, described, explained, fill, read, write
+from .checkpoint import FORMAT, build_part, described, explained, fill, read_kind, write
 
 
 def save_predictor(
@@ -39,7 +39,7 @@ def save_predictor(
 
 def load_predictor(folder: str | Path) -> Predictor:
     """The model `save_predictor` wrote, in evaluation mode. A run's folder gives its first seed's."""
-    folder, config = read(folder, "predictor")
+    folder, config = read_kind(folder, "predictor")
     with explained(folder):
         encoder = build_part("encoder", config["encoder"])
         predictor = Predictor(encoder, config["targets"], config["task"], config["readout"], config["dropout"])

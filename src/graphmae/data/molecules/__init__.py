@@ -1,12 +1,12 @@
 """Molecules: SMILES in, compact stores and graphs out. Parsing needs RDKit (the extra `mol`)."""
 
-from .assay import Assay, read_assay
+from .assay import Assay, molecule_table, read_assay
 from .lines import read_lines
 from .moleculenet import SETS as MOLECULENET
 from .sets import stored
 from .smiles import Molecule, parse
 from .splits import given_split, random_split, scaffold_groups, scaffold_split
-from .store import EDGE_CHANNELS, MoleculeStore, as_graphs, build_store
+from .store import EDGE_CHANNELS, MoleculeStore, as_graphs, build_store, from_smiles
 
 __all__ = [
     "EDGE_CHANNELS",
@@ -16,7 +16,9 @@ __all__ = [
     "MoleculeStore",
     "as_graphs",
     "build_store",
+    "from_smiles",
     "given_split",
+    "molecule_table",
     "parse",
     "random_split",
     "read_assay",

@@ -15,7 +15,7 @@ import numpy as np
 from ...runtime.errors import DataError, InputError, unknown
 from ..graphset import GraphSet
 from .fingerprints import BITS, ecfp
-from .lines import open_table, smiles_column
+from .lines import open_table, read_lines, smiles_column
 from .sets import stored
 from .splits import Split, given_split, random_split, scaffold_groups, scaffold_split
 from .store import MoleculeStore
@@ -134,6 +134,18 @@ def read_assay(
         column = header.index(split)
         given = tuple(rows[row][column] if column < len(rows[row]) else "" for row in store.lines)
     return Assay(name, store, texts, found, names, known, split, split_seed, given)
+
+
+def molecule_table(path: Path, smiles: str | None = None) -> tuple[list[str], list[list[str]], str | None]:
+    """(header, rows, the column of SMILES) of a table, or of a list of SMILES, where that column has no name."""
+    if not path.is_file():
+        raise InputError(f"there is no file {path}")
+    with open_table(path) as (_, separator):
+        is_table = bool(separator)
+    if not is_table:
+        return ["smiles"], [[line.text] for line in read_lines([path])], None
+    header, rows = _table(path)
+    return header, rows, header[smiles_column(path, header, smiles)]
 
 
 def column_names(path: str | Path) -> list[str]:

@@ -161,6 +161,19 @@ def as_graphs(name: str, sizes: np.ndarray, atoms: np.ndarray, bonds: np.ndarray
     )
 
 
+def from_smiles(texts: Sequence[str], name: str = "molecules") -> tuple[GraphSet | None, list[int]]:
+    """(the molecules as graphs, None where there are none; which of the strings they are)."""
+    silence = silenced()
+    made = [(place, found) for place, text in enumerate(texts) if (found := parse(text)) is not None]
+    del silence
+    if not made:
+        return None, []
+    molecules = [molecule for _, molecule in made]
+    sizes = np.array([(len(m.atoms), len(m.bonds)) for m in molecules], dtype=np.int64)
+    atoms, bonds, kinds = (np.concatenate(part) for part in zip(*molecules, strict=True))
+    return as_graphs(name, sizes, atoms, bonds, kinds), [place for place, _ in made]
+
+
 def _bond_sums(ends: np.ndarray, kinds: np.ndarray, num_atoms: int) -> np.ndarray:
     """[N, 12] uint8: how many bonds of every type, and of every direction, each atom has, its self-loop included."""
     kind, way = kinds % 4, kinds // 4

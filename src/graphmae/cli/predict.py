@@ -1,0 +1,36 @@
+"""graphmae predict"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..runtime.errors import InputError
+from .options import Device
+
+FORMATS = (".csv", ".tsv")
+
+
+def predict(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Folder graphmae finetune has written.")],
+    table: Annotated[Path, typer.Argument(metavar="TABLE", help="New molecules: .csv, .tsv or .smi, plain or .gz.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Where to write: .csv or .tsv.")] = Path("predictions.csv"),
+    smiles: Annotated[str, typer.Option("--smiles", help="Column with SMILES (default: the one named so).")] = "",
+    device: Device = "auto",
+) -> None:
+    """Predict for new molecules: every row in its order, with a column NAME_predicted more for every target.
+
+    Predictions are probabilities of class 1, or numbers in the assay's units. Rows that are no molecules stay, with
+    empty predictions and "not a molecule" in the column `problem`.
+
+    Example: graphmae predict runs/assay new.csv --smiles SMILES -o predictions.csv
+    """
+    if out.suffix not in FORMATS:
+        raise InputError(f"--out {out}: unknown format {out.suffix!r}. Allowed: {', '.join(FORMATS)}")
+    from .. import commands
+
+    rows, bad = commands.predict_table(model, table, out, smiles=smiles or None, device=device)
+    unread = f"; {bad} of them are no molecules and have none" if bad else ""
+    typer.echo(f"{rows} rows with predictions are in {out}{unread}")
