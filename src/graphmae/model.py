@@ -96,7 +96,7 @@ class GraphMAE(nn.Module):
     def _padded_loss(self, x: Tensor, graph: Adjacency, batch: Tensor) -> Tensor:
         """The same five steps over fixed shapes: flags instead of lists of nodes, every node through every layer."""
         assert isinstance(self.mask, masking.RandomNodeMask) and graph.sizes is not None
-        hidden = self.mask.draw_padded(batch, graph.sizes)  # 1
+        hidden = self.mask.draw_padded(batch, graph.sizes, graph.starts, graph.largest)  # 1
         seen = hidden.apply(x, self.mask_token)
         code = self._cross(self.encoder(seen, masking.thinned(graph, self.drop_edge)))  # 2
         flag = hidden.masked.unsqueeze(1)

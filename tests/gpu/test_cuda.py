@@ -10,6 +10,7 @@ from torch_geometric.data import Data
 
 import graphmae as gm
 from graphmae import kernels, model
+from graphmae.config import Finetune, Train
 from graphmae.data import GraphSet
 from graphmae.kernels import reference
 from graphmae.layers import Linear
@@ -82,8 +83,10 @@ def test_batch_norm_agrees_with_the_reference_in_float64(rows: int, real: int, c
     values = [x, torch.rand(channels).cuda(), torch.randn(channels).cuda(), torch.tensor([0.25]).cuda()]
     inputs, grad = [t.requires_grad_() for t in values], torch.randn(rows, channels, device="cuda")
     valid = torch.tensor(real, dtype=torch.int32, device="cuda")
-    fast = cuda.batch_norm(*inputs, 1e-5, valid)
-    slow = reference.batch_norm(*(t.double() for t in inputs), 1e-5, valid)
+    running = [(torch.ones(2, channels, device="cuda", dtype=kind)) for kind in (torch.float32, torch.float64)]
+    fast = cuda.batch_norm(*inputs, 1e-5, valid, (*running[0], 0.1))
+    slow = reference.batch_norm(*(t.double() for t in inputs), 1e-5, valid, (*running[1], 0.1))
+    assert (running[0] - running[1]).abs().max() < 1e-4
     assert (fast[0] - slow[0]).abs().max() < 1e-4
     for a, b in zip(
         torch.autograd.grad(fast[0], inputs, grad), torch.autograd.grad(slow[0], inputs, grad.double()), strict=True
@@ -256,3 +259,83 @@ def test_resume_on_cuda_restores_weights_and_generators(tmp_path: Path) -> None:
     pretrain_model(again, dataset.pretrain_graphs(), recipe.train, place, state=state, resume=True)
     for a, b in zip(network.parameters(), again.parameters(), strict=True):
         assert torch.allclose(a, b, atol=1e-3)
+
+
+def molecules(count: int = 300) -> GraphSet:
+    """Codes in two columns and sums of bonds, as molecules have them; sizes from 1 to 50."""
+    generator = torch.Generator().manual_seed(0)
+    sizes = torch.randint(1, 51, (count,), generator=generator).tolist()
+    graphs = [Data(x=torch.zeros(n, 1), edge_index=torch.randint(n, (2, 2 * n), generator=generator)) for n in sizes]
+    plain, total = GraphSet.from_list("some", graphs).with_self_loops(), sum(sizes)
+    codes = torch.stack([torch.randint(119, (total,)), torch.randint(5, (total,))], 1)
+    sums = torch.randint(5, (total, 12), dtype=torch.uint8)
+    return GraphSet("m", codes, (119, 5), plain.edge_index, plain.node_ptr, plain.edge_ptr, edge_sums=sums)
+
+
+def test_a_padded_batch_is_the_one_plain_torch_takes() -> None:
+    store = GraphStore(molecules(), "cuda")
+    for count in (1, 7, 256):
+        ids = torch.randint(300, (count,), device="cuda")
+        nodes, edges = int(store.node_sizes[ids.cpu()].sum()), int(store.edge_sizes[ids.cpu()].sum())
+        room = nodes + 200, edges + 300
+        fast, slow = kernels.take_padded(store.packed, ids, *room), store._gathered(ids, *room, pads=True)
+        assert fast is not None
+        for name in fast.__dataclass_fields__:
+            a, b = getattr(fast, name), getattr(slow, name)
+            assert a.dtype == b.dtype and torch.equal(a, b), name
+
+
+def test_a_draw_within_graphs_masks_what_the_rate_says_and_favours_nobody() -> None:
+    store, rule = GraphStore(molecules(40), "cuda"), gm.masking.RandomNodeMask(0.25)
+    batch = store.take_padded(torch.arange(40, device="cuda"), 1600, 6000)
+    graph, seen = batch.graph, torch.zeros(1600, device="cuda")
+    assert graph.sizes is not None
+    for _ in range(400):
+        masked = rule.draw_padded(batch.batch, graph.sizes, graph.starts, graph.largest).masked
+        counts = torch.zeros(41, dtype=torch.long, device="cuda").index_add(0, batch.batch, masked.long())
+        assert torch.equal(counts[:40], rule._counts(graph.sizes)) and int(counts[40]) == 0
+        seen += masked
+    share = (rule._counts(graph.sizes) / graph.sizes)[batch.batch.clamp(max=39)]
+    real = batch.batch < 40
+    assert ((seen / 400 - share)[real].abs() < 5 * (share * (1 - share) / 400).sqrt()[real] + 1e-6).all()
+
+
+def test_without_the_fast_kernels_training_on_the_device_works() -> None:
+    recipe = gm.recipe("default", "encoder.hidden_channels=16", "encoder.heads=2")
+    single = Data(x=torch.randn(50, 8), edge_index=torch.randint(50, (2, 200)))
+    settings = Train(epochs=5)
+    with kernels.use("reference"):
+        for graphs in ([single], molecules(20)):
+            is_single = isinstance(graphs, list)
+            network = model.build(recipe if is_single else gm.recipe("molecule/zinc"), 8 if is_single else 124)
+            outcome = pretrain_model(network, graphs, settings, torch.device("cuda"))
+            assert outcome.loss == outcome.loss
+
+
+def test_a_predictor_learns_on_the_device_what_it_learns_on_the_cpu() -> None:
+    """Recorded steps, targets found by the numbers of the molecules: a property of the codes is learned."""
+    from graphmae.data.molecules import Assay
+    from graphmae.evaluation import finetune_predictor
+
+    graphs = molecules(400)
+    first = graphs.node_ptr[:-1]
+    wanted = (graphs.x[first, 0] < 60).float().unsqueeze(1).numpy()
+
+    class Fixed(Assay):
+        def graphs(self) -> GraphSet:
+            return graphs
+
+        def __len__(self) -> int:
+            return 400
+
+    order = ["train"] * 300 + ["val"] * 50 + ["test"] * 50
+    assay = Fixed("fixed", None, (), wanted, ("y",), "classification", "given", 0, tuple(order))  # type: ignore[arg-type]
+    for mode in ("full", "staged", "frozen"):
+        torch.manual_seed(0)
+        encoder = gm.encoders.MoleculeGIN(124, 64, 2, edge_channels=12)
+        predictor = gm.Predictor(encoder, ["y"], dropout=0.0)
+        settings = Finetune(epochs=20, mode=mode, baselines=())  # type: ignore[arg-type]
+        scores = finetune_predictor(predictor, assay, settings, torch.device("cuda"))
+        assert all(torch.isfinite(value).all() for value in predictor.state_dict().values())
+        if mode == "full":
+            assert scores["validation-best"] > 55

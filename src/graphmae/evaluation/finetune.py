@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from .. import kernels
 from ..config import Finetune
 from ..data import GraphSet
 from ..data.molecules import Assay
@@ -110,7 +111,9 @@ def _train(
             return predictor.loss(predictor(batch.x, batch.graph), targets[batch.ids])
 
         numbers = _shuffled(train, settings.batch_size)
-        on_cuda = targets.is_cuda  # there the steps are recorded, and take the molecules by their numbers
+        on_cuda = targets.is_cuda and kernels.has(
+            "cuda"
+        )  # there the steps are recorded, and take the molecules by their numbers
 
         def batches() -> Iterator[Any]:
             yield from numbers() if on_cuda else map(store.take, numbers())

@@ -21,15 +21,19 @@ from torch import Tensor
 from ..runtime.errors import InputError, unknown
 from . import reference
 from .adjacency import Adjacency, View, adjacency
+from .packed import Packed, Taken
 
 __all__ = [
     "Adjacency",
+    "Packed",
+    "Taken",
     "View",
     "adam_step",
     "adjacency",
     "aggregate",
     "attend",
     "batch_norm",
+    "chosen_within",
     "column_sums",
     "cosine",
     "dropout",
@@ -40,6 +44,7 @@ __all__ = [
     "parted",
     "pool",
     "prelu",
+    "take_padded",
     "use",
     "view",
 ]
@@ -64,9 +69,12 @@ def attend(
     return _implementation(x).attend(view, x, vectors, slope, p if training else 0.0, bias)
 
 
-def aggregate(view: View, x: Tensor, weight: Tensor | None = None) -> Tensor:
-    """Σ_j w_ij · x_j for every row i: `x` [n, heads, channels], `weight` [num_edges, heads] (None: 1)."""
-    return _implementation(x).aggregate(view, x, weight)
+def aggregate(view: View, x: Tensor, weight: Tensor | None = None, base: Tensor | None = None) -> Tensor:
+    """base_i + Σ_j w_ij · x_j for every row i: `x` [n, heads, channels], `weight` [num_edges, heads] (None: 1).
+
+    `base` [R, heads, channels] (None: 0).
+    """
+    return _implementation(x).aggregate(view, x, weight, base)
 
 
 def lookup(adj: Adjacency, value: Tensor, rows: Tensor, table: Tensor, p: float = 0.0, training: bool = True) -> Tensor:
@@ -80,13 +88,20 @@ def pool(x: Tensor, ptr: Tensor, how: str) -> Tensor:
 
 
 def batch_norm(
-    x: Tensor, weight: Tensor, bias: Tensor, slope: Tensor, eps: float, valid: Tensor | None = None
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor,
+    slope: Tensor,
+    eps: float,
+    valid: Tensor | None = None,
+    running: tuple[Tensor, Tensor, float] | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """(prelu(batch norm of `x` [N, channels]), mean, variance); `slope` [1] is the activation's below zero.
 
     `valid`, a number on the device: rows behind that many only pad; they count for nothing and become zeros.
+    `running`: a mean and a variance to move towards those found, in place, and by which share.
     """
-    return _implementation(x).batch_norm(x, weight, bias, slope, eps, valid)
+    return _implementation(x).batch_norm(x, weight, bias, slope, eps, valid, running)
 
 
 def layer_norm(
@@ -156,6 +171,27 @@ def adam_step(
     module = _fast("cuda")
     assert module is not None
     module.adam_step(param, grad, mean, square, step, lr, weight_decay, betas, eps)
+
+
+def take_padded(packed: Packed, ids: Tensor, num_nodes: int, num_edges: int) -> Taken | None:
+    """The graphs `ids` [B] side by side in fixed shapes; None where no kernel is there for it: on CUDA, for codes."""
+    fits = packed.widths is not None and packed.x.is_cuda and has("cuda")
+    module = _fast("cuda") if fits else None
+    return (
+        None
+        if module is None or len(ids) > module.MOST_GRAPHS
+        else module.take_padded(packed, ids, num_nodes, num_edges)
+    )
+
+
+def chosen_within(sizes: Tensor, starts: Tensor, counts: Tensor, total: int) -> Tensor | None:
+    """[total] bool: of a graph with n = `sizes`[b] nodes from `starts`[b] on, `counts`[n] random ones.
+
+    None where no kernel is there for it: on CUDA, for graphs that are not too large; `counts` [largest + 1].
+    """
+    module = _fast("cuda") if sizes.is_cuda and has("cuda") else None
+    fits = module is not None and len(counts) <= module.LARGEST_GRAPH
+    return module.chosen_within(sizes, starts, counts, total) if module is not None and fits else None
 
 
 def has(device: str) -> bool:

@@ -52,11 +52,14 @@ class Adjacency:
         col, row: [E] sender and receiver of each edge, sorted by receiver.
         edge_sums: [R, k] the features of each row's edges, added up; None: edges have none.
         sizes: [G] the nodes of each graph, where there are several side by side.
+        starts: [G + 1] where each graph's nodes begin, where that is known; largest: a bound of `sizes`.
         valid: how many rows are real, on the device, where others behind them only fill up a fixed shape.
     """
 
     edge_sums: Tensor | None = None
     sizes: Tensor | None = None
+    starts: Tensor | None = None
+    largest: int = 0
     valid: Tensor | None = None
 
     def __init__(
@@ -104,6 +107,7 @@ class Adjacency:
         transpose = back.pointer(self.transpose[0]), back.take(ahead.before[:-1][order])
         adj = Adjacency(ahead.pointer(self.crow), ahead.take(self.row), ahead.take(self.col), self.num_cols, transpose)
         adj.edge_sums, adj.sizes, adj.valid = self.edge_sums, self.sizes, self.valid
+        adj.starts, adj.largest = self.starts, self.largest
         if "chunks" in self.__dict__ or (keep.is_cuda and self.sizes is None):
             adj.chunks = tuple(  # type: ignore[assignment]
                 replace(known, begin=part.pointer(known.begin), end=part.pointer(known.end))

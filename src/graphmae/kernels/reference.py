@@ -21,12 +21,13 @@ def attend(view: View, x: Tensor, vectors: Tensor, slope: float, p: float, bias:
     return out if bias is None else out + bias.to(x.dtype)
 
 
-def aggregate(view: View, x: Tensor, weight: Tensor | None) -> Tensor:
+def aggregate(view: View, x: Tensor, weight: Tensor | None, base: Tensor | None = None) -> Tensor:
     edges, sender, _, row = _edges(view)
     message = torch.cat([x, x.new_zeros(1, *x.shape[1:])])[sender]
     if weight is not None:
         message = message * weight[edges].unsqueeze(-1)
-    return x.new_zeros(view.num_rows, *message.shape[1:]).index_add(0, row, message)
+    out = x.new_zeros(view.num_rows, *message.shape[1:]) if base is None else base.to(message.dtype)
+    return out.index_add(0, row, message)
 
 
 def lookup(adj: Adjacency, value: Tensor, rows: Tensor, table: Tensor, p: float) -> Tensor:
@@ -49,7 +50,13 @@ def pool(x: Tensor, ptr: Tensor, how: str) -> Tensor:
 
 
 def batch_norm(
-    x: Tensor, weight: Tensor, bias: Tensor, slope: Tensor, eps: float, valid: Tensor | None
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor,
+    slope: Tensor,
+    eps: float,
+    valid: Tensor | None,
+    running: tuple[Tensor, Tensor, float] | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
     if valid is None:
         mean, var = x.mean(0), x.var(0, correction=0)
@@ -59,7 +66,17 @@ def batch_norm(
         mean = torch.where(real, x, 0.0).sum(0) / valid
         var = torch.where(real, x - mean, 0.0).square().sum(0) / valid
     out = prelu((x - mean) * (var + eps).rsqrt() * weight + bias, slope)
+    if running is not None:
+        move(running, mean, var, x.size(0) if valid is None else valid)
     return out if real is None else torch.where(real, out, 0.0), mean.detach(), var.detach()
+
+
+@torch.no_grad()
+def move(running: tuple[Tensor, Tensor, float], mean: Tensor, var: Tensor, count: int | Tensor) -> None:
+    """A running mean and variance, in place, towards those of a batch of `count` rows."""
+    share = count / (count - 1) if isinstance(count, int) else count / (count - 1).clamp(min=1)
+    running[0].lerp_(mean.to(running[0].dtype), running[2])
+    running[1].lerp_((var * share).to(running[1].dtype), running[2])
 
 
 def layer_norm(

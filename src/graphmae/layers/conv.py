@@ -166,14 +166,15 @@ class GINConv(nn.Module):
 
     def forward(self, x: Tensor, edge_index: Edges, rows: Tensor | None = None) -> Tensor:
         view = kernels.view(edge_index, _num_nodes(x), rows)
-        out = kernels.aggregate(view, x.unsqueeze(1)).squeeze(1)
-        if self.own:
-            out = torch.add(out, own_rows(x, view), alpha=1 + self.eps)
+        base = None
         if self.edge_map is not None:
             sums = view.adj.edge_sums
             if sums is None:
                 raise DataError("this encoder takes edge features, but the graph has none")
-            out = out + self.edge_map(sums if view.rows is None else sums.index_select(0, view.wanted))
+            base = self.edge_map(sums if view.rows is None else sums.index_select(0, view.wanted)).unsqueeze(1)
+        out = kernels.aggregate(view, x.unsqueeze(1), base=base).squeeze(1)
+        if self.own:
+            out = torch.add(out, own_rows(x, view), alpha=1 + self.eps)
         return self.mlp(out, view.adj.valid)
 
 

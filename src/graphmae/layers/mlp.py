@@ -7,7 +7,7 @@ from itertools import pairwise
 from torch import Tensor, nn
 
 from .norm import NormAct
-from .product import Linear
+from .product import Linear, product
 
 
 class MLP(nn.Module):
@@ -34,5 +34,8 @@ class MLP(nn.Module):
     def forward(self, x: Tensor, valid: Tensor | None = None) -> Tensor:
         """`x` [N, in_channels] → [N, out_channels]; rows behind `valid` only pad."""
         for linear, finish in zip(self.maps, self.between, strict=True):
-            x = finish(linear(x), valid)
+            assert isinstance(linear, Linear)
+            # On CUDA the bias goes with the activation, where its gradient is free.
+            shift = linear.bias if x.is_cuda and finish.takes_shift else None
+            x = finish(linear(x) if shift is None else product(x, linear.weight), valid, shift)
         return self.last(x)

@@ -84,10 +84,8 @@ class NormAct(nn.Module):
     def _batch_norm(self, norm: nn.BatchNorm1d, x: Tensor, valid: Tensor | None) -> Tensor:
         if x.size(0) < 2:
             raise ConfigError("batch norm needs at least two nodes to train on; use norm = 'layer' or larger batches")
-        out, mean, var = kernels.batch_norm(x, norm.weight, norm.bias, self._slope(x), norm.eps, valid)
         assert norm.running_mean is not None and norm.running_var is not None and norm.momentum is not None
-        with torch.no_grad():
-            count = x.size(0) if valid is None else valid
-            norm.running_mean.lerp_(mean, norm.momentum)
-            norm.running_var.lerp_(var * (count / (count - 1)), norm.momentum)
+        running = norm.running_mean, norm.running_var, norm.momentum
+        slope = self._slope(x)
+        out, _, _ = kernels.batch_norm(x, norm.weight, norm.bias, slope, norm.eps, valid, running)
         return out if self.is_linear_below else self.activation(out)

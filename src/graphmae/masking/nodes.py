@@ -110,6 +110,7 @@ class RandomNodeMask(NodeMask):
         if replace_rate + keep_rate > 1:
             raise ConfigError(f"mask.replace_rate + mask.keep_rate must be at most 1, not {replace_rate + keep_rate}")
         self.rate, self.replace_rate, self.keep_rate, self.per_graph = rate, replace_rate, keep_rate, per_graph
+        self._tables: dict[tuple[int, torch.device], Tensor] = {}  # how many are masked, by the size of a graph
 
     def draw(self, num_nodes: int, device: torch.device | str = "cpu", batch: Tensor | None = None) -> MaskedNodes:
         order = None
@@ -131,19 +132,24 @@ class RandomNodeMask(NodeMask):
         donors = visible[torch.randint(max(len(visible), 1), (num_replaced,), device=device)]
         return MaskedNodes(masked, visible, token, replaced, donors, kept, order)
 
-    def draw_padded(self, batch: Tensor, sizes: Tensor) -> PaddedMask:
-        """A draw for graphs side by side of `sizes` [G], nodes of no graph (`batch` = G) behind them."""
+    def draw_padded(self, batch: Tensor, sizes: Tensor, starts: Tensor | None = None, largest: int = 0) -> PaddedMask:
+        """A draw for graphs side by side of `sizes` [G], nodes of no graph (`batch` = G) behind them.
+
+        Faster where it is known where they start ([G + 1]) and how large the `largest` is.
+        """
         place = torch.arange(batch.numel(), device=batch.device)
-        graph = batch.clamp(max=len(sizes) - 1)
         real = batch < len(sizes)
-        draws = torch.rand(len(batch), device=batch.device, dtype=torch.float64)
-        if self.per_graph:
-            rank = place - (sizes.cumsum(0) - sizes)[graph]
-            chosen = real & (rank < self._counts(sizes)[graph])
-            masked = torch.zeros_like(real).scatter(0, (batch + draws).argsort(), chosen)
-        else:
-            chosen = place < self._counts(sizes.sum())
-            masked = torch.zeros_like(real).scatter(0, (draws + 2 * (~real)).argsort(), chosen)
+        masked = self._drawn_within(sizes, starts, largest, len(batch)) if self.per_graph else None
+        if masked is None:
+            draws = torch.rand(len(batch), device=batch.device, dtype=torch.float64)
+            if self.per_graph:
+                owner = batch.clamp(max=len(sizes) - 1)
+                rank = place - (sizes.cumsum(0) - sizes)[owner]
+                chosen = real & (rank < self._counts(sizes)[owner])
+                masked = torch.zeros_like(real).scatter(0, (batch + draws).argsort(), chosen)
+            else:
+                chosen = place < self._counts(sizes.sum())
+                masked = torch.zeros_like(real).scatter(0, (draws + 2 * (~real)).argsort(), chosen)
         if not self.replace_rate and not self.keep_rate:
             return PaddedMask(masked, masked, None, None)
         total, visible = masked.sum(), (real & ~masked).sum()
@@ -155,6 +161,15 @@ class RandomNodeMask(NodeMask):
         seen = (masked | ~real).to(torch.int8).argsort(stable=True)
         pick = (torch.rand(len(batch), device=batch.device) * visible).long().minimum((visible - 1).clamp(min=0))
         return PaddedMask(masked, token, replaced, seen[pick])
+
+    def _drawn_within(self, sizes: Tensor, starts: Tensor | None, largest: int, total: int) -> Tensor | None:
+        """[total] which nodes are masked, the rate holding in every graph; None where sorting has to do it."""
+        if starts is None or not largest:
+            return None
+        key = largest, sizes.device
+        if key not in self._tables:
+            self._tables[key] = self._counts(torch.arange(largest + 1)).to(torch.int32).to(sizes.device)
+        return kernels.chosen_within(sizes, starts, self._tables[key], total)
 
     def _count(self, num_nodes: int) -> int:
         return max(1, min(round(self.rate * num_nodes), num_nodes - 1))

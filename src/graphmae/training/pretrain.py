@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
+from .. import kernels
 from ..config import Train
 from ..data import GraphSet, MoleculeStore
 from .loop import fit
@@ -33,7 +34,7 @@ def pretrain_model(
         "clip_norm": train.clip_norm,
         **loop,
     }
-    on_cuda = device.type == "cuda"
+    on_cuda = device.type == "cuda" and kernels.has("cuda")  # plain torch waits for the device: nothing to record
     if not isinstance(graphs, GraphSet | MoleculeStore) and len(graphs) == 1:
         whole = Data(x=graphs[0].x, edge_index=graphs[0].edge_index).to(device)  # labels stay behind
         capture = on_cuda and getattr(model, "has_fixed_shapes", False)

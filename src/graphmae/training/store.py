@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
+from .. import kernels
 from ..data import GraphSet
 from ..data.graphset import one_hot
-from ..kernels import Adjacency
+from ..kernels import Adjacency, Packed, Taken
 from ..runtime.errors import DataError
 
 INDEX = torch.int32
@@ -42,8 +44,8 @@ class _Part(NamedTuple):
     sender: Tensor
     receiver: Tensor
     back: Tensor
-    in_degree: Tensor
-    out_degree: Tensor
+    in_start: Tensor
+    out_start: Tensor
     node_sizes: Tensor
     edge_sizes: Tensor
 
@@ -55,9 +57,11 @@ class _Part(NamedTuple):
         order = receiver.argsort(stable=True)
         sender, receiver, first = sender[order], receiver[order], first[order]
         back = sender.argsort(stable=True) - edge_ptr[:-1].repeat_interleave(edge_ptr.diff())
-        degrees = [torch.bincount(side, minlength=len(graphs.x)) for side in (receiver, sender)]
+        before = edge_ptr[:-1].repeat_interleave(node_ptr.diff())
+        degrees = (torch.bincount(side, minlength=len(graphs.x)) for side in (receiver, sender))
+        begins = [degree.cumsum(0) - degree - before for degree in degrees]
         x = graphs.x if graphs.num_codes is None else _narrow(graphs.x)
-        narrow = [_narrow(part) for part in (sender - first, receiver - first, back, *degrees)]
+        narrow = [_narrow(part) for part in (sender - first, receiver - first, back, *begins)]
         sums = None if graphs.edge_sums is None else graphs.edge_sums.to(device)
         return cls(x.to(device), sums, *narrow, graphs.node_ptr.diff(), graphs.edge_ptr.diff())  # type: ignore[call-arg]
 
@@ -80,13 +84,25 @@ class GraphStore:
         if not built:
             raise DataError("there must be at least one graph")
         joined = _Part(*map(_joined, zip(*built, strict=True)))  # type: ignore[arg-type]
-        # One node behind the last, without features or edges: what a batch is filled up with.
-        self.x = _one_more(joined.x, 0 if self.num_codes is None else -1)
-        self.edge_sums = None if joined.edge_sums is None else _one_more(joined.edge_sums, 0)
-        self.in_degree, self.out_degree = _one_more(joined.in_degree, 0), _one_more(joined.out_degree, 0)
-        self.sender, self.receiver, self.back = joined.sender, joined.receiver, joined.back
         self.node_sizes, self.edge_sizes = joined.node_sizes, joined.edge_sizes  # these stay on the host
-        self.node_ptr, self.edge_ptr = (_offsets(sizes).to(device) for sizes in (self.node_sizes, self.edge_sizes))
+        node_ptr, edge_ptr = (_offsets(sizes).to(device) for sizes in (self.node_sizes, self.edge_sizes))
+        self.node_ptr = node_ptr
+        widths = (self.num_codes,) if isinstance(self.num_codes, int) else self.num_codes
+        # One node behind the last, without features or edges: what a batch is filled up with.
+        self.packed = Packed(
+            _one_more(joined.x, 0 if self.num_codes is None else -1),
+            widths,
+            _offsets(torch.tensor(widths or (0,), dtype=INDEX))[:-1].to(device),
+            None if joined.edge_sums is None else _one_more(joined.edge_sums, 0),
+            _one_more(joined.in_start, 0),
+            _one_more(joined.out_start, 0),
+            joined.sender,
+            joined.receiver,
+            joined.back,
+            node_ptr,
+            edge_ptr,
+            int(self.node_sizes.max()),
+        )
 
     def __len__(self) -> int:
         return len(self.node_sizes)
@@ -95,40 +111,49 @@ class GraphStore:
         """The graphs `ids` [B], in this order."""
         host = ids.to(self.node_sizes.device)
         num_nodes, num_edges = int(self.node_sizes[host].sum()), int(self.edge_sizes[host].sum())
-        return self._take(ids.to(self.node_ptr.device), num_nodes, num_edges, pads=False)
+        ids = ids.to(self.node_ptr.device)
+        return self._batch(ids, self._gathered(ids, num_nodes, num_edges, pads=False), pads=False)
 
     def take_padded(self, ids: Tensor, num_nodes: int, num_edges: int) -> GraphBatch:
         """The same filled up to fixed shapes, with nothing that waits for the device: it can be recorded.
 
         `num_nodes` must be more than the graphs have: rows behind theirs are nodes of zeros without edges.
         """
-        return self._take(ids, num_nodes, num_edges, pads=True)
+        taken = kernels.take_padded(self.packed, ids, num_nodes, num_edges)
+        return self._batch(ids, taken or self._gathered(ids, num_nodes, num_edges, pads=True), pads=True)
 
-    def _take(self, ids: Tensor, num_nodes: int, num_edges: int, pads: bool) -> GraphBatch:
-        batch, node, sizes, start = _ranges(self.node_ptr, ids, num_nodes)
-        owner, edge, _, edge_start = _ranges(self.edge_ptr, ids, num_edges)
-        real = owner < len(ids)
+    def _batch(self, ids: Tensor, taken: Taken, pads: bool) -> GraphBatch:
+        graph = Adjacency(taken.crow, taken.row, taken.col, len(taken.x), (taken.ccol, taken.edge))
+        graph.sizes, graph.starts, graph.largest = taken.sizes, taken.starts, self.packed.largest
+        graph.edge_sums = taken.edge_sums
+        graph.valid = taken.valid if pads else None
+        return GraphBatch(taken.x, graph, taken.batch, ids)
+
+    def _gathered(self, ids: Tensor, num_nodes: int, num_edges: int, pads: bool) -> Taken:
+        """By plain torch; what `kernels.take_padded` does in one go."""
+        packed, last = self.packed, len(ids) - 1
+        batch, node, sizes, start = _ranges(packed.node_ptr, ids, num_nodes)
+        owner, edge, edge_sizes, edge_start = _ranges(packed.edge_ptr, ids, num_edges)
+        real = owner <= last
         if pads:
-            node = node.where(batch < len(ids), len(self.x) - 1)
-            edge, owner = edge.clamp(max=len(self.sender) - 1), owner.clamp(max=len(ids) - 1)
-        offset = start[owner].to(INDEX)
-        row, col = self.receiver[edge] + offset, self.sender[edge] + offset
+            node = node.where(batch <= last, len(packed.x) - 1)
+            edge, owner = edge.clamp(max=len(packed.sender) - 1), owner.clamp(max=last)
+        offset, edge_offset = start[owner], edge_start[owner]
+        row, col = packed.receiver[edge] + offset, packed.sender[edge] + offset
+        back = packed.back[edge] + edge_offset
+        total = edge_sizes.sum(0, keepdim=True)
+        begins = F.pad(edge_start, (0, 1))[batch] if pads else edge_start[batch]
+        crow, ccol = (begins + within[node] for within in (packed.in_start, packed.out_start))
         if pads:  # edges behind the last belong to no row; they only must not point outside
             row, col = row.where(real, num_nodes - 1), col.where(real, num_nodes - 1)
-        back = self.back[edge] + edge_start[owner].to(INDEX)
-        if pads:
             back = back.where(real, num_edges - 1)
-        transpose = _offsets(self.out_degree[node].to(INDEX)), back
-        graph = Adjacency(_offsets(self.in_degree[node].to(INDEX)), row, col, num_nodes, transpose)
-        graph.sizes = sizes
-        if self.edge_sums is not None:
-            graph.edge_sums = self.edge_sums[node].to(torch.float32)
-        if pads:
-            graph.valid = sizes.sum().to(torch.int32)
-        return GraphBatch(self._features(node), graph, batch, ids)
-
-    def _features(self, node: Tensor) -> Tensor:
-        return self.x[node] if self.num_codes is None else one_hot(self.x[node], self.num_codes)
+            crow, ccol = crow.where(batch <= last, total), ccol.where(batch <= last, total)
+        crow, ccol = torch.cat([crow, total]).to(INDEX), torch.cat([ccol, total]).to(INDEX)
+        x = packed.x[node] if self.num_codes is None else one_hot(packed.x[node], self.num_codes)
+        sums = None if packed.edge_sums is None else packed.edge_sums[node].to(torch.float32)
+        starts = torch.cat([start, sizes.sum(0, keepdim=True)])
+        edges = row.to(INDEX), col.to(INDEX), ccol, back.to(INDEX)
+        return Taken(x, sums, batch, crow, *edges, sizes, starts, starts[-1].to(INDEX))
 
 
 def _ranges(ptr: Tensor, ids: Tensor, total: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:

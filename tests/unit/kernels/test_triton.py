@@ -31,8 +31,10 @@ for nodes, edges, heads, channels in [(7, 20, 2, 5), (5, 0, 1, 3), (3, 120, 2, 3
         vectors = torch.randn(2, heads, channels, requires_grad=True)
         shared = torch.randn(view.given.numel(), 1, channels, requires_grad=True)
         bias = torch.randn(heads, channels, requires_grad=True)
+        base = torch.randn(view.num_rows, heads, channels, requires_grad=True)
         for inputs, call in (
             ((x,), lambda m, d: m.aggregate(view, d(x), None)),
+            ((x, base), lambda m, d: m.aggregate(view, d(x), None, d(base))),
             ((x, weight), lambda m, d: m.aggregate(view, d(x), d(weight))),
             ((x, vectors, bias), lambda m, d: m.attend(view, d(x), d(vectors), 0.2, 0.0, d(bias))),
             ((shared, vectors), lambda m, d: m.attend(view, d(shared), d(vectors), 0.2, 0.0)),
@@ -49,8 +51,9 @@ for rows, real, channels in [(70, 61, 5), (40, 40, 130), (3, 2, 1)]:
     valid = torch.tensor(real, dtype=torch.int32)
     results = []
     for module, d in ((cuda, lambda t: t), (reference, lambda t: t.double())):
-        out = module.batch_norm(*(d(t) for t in inputs), 1e-5, valid)
-        results.append((*out, *torch.autograd.grad(out[0], inputs, d(grad))))
+        running = (d(torch.ones(channels)), d(torch.ones(channels)), 0.1)
+        out = module.batch_norm(*(d(t) for t in inputs), 1e-5, valid, running)
+        results.append((*out, *running[:2], *torch.autograd.grad(out[0], inputs, d(grad))))
     for a, b in zip(*results, strict=True):
         assert torch.allclose(a.double(), b.double(), atol=1e-3, rtol=1e-3), (a, b)
 for rows, channels in [(9, 5), (40, 300), (1, 1)]:
@@ -108,6 +111,34 @@ for rows, channels in [(7, 33), (3, 1), (1, 1500)]:
     assert torch.allclose(fast.double(), slow, atol=1e-5)
     (a,), (b,) = torch.autograd.grad(fast, z, grad), torch.autograd.grad(slow, z, grad.double())
     assert torch.allclose(a.double(), b.double(), rtol=1e-3, atol=1e-4)
+from torch_geometric.data import Data
+from graphmae.data import GraphSet
+from graphmae.training import GraphStore
+
+parts = [(1, 0), (5, 12), (40, 70), (3, 3), (2, 0)]
+graphs = [Data(x=torch.zeros(n, 1), edge_index=torch.randint(n, (2, m))) for n, m in parts]
+plain = GraphSet.from_list("some", graphs)
+codes = torch.stack([torch.randint(130, (51,)), torch.randint(3, (51,))], 1)
+sums = torch.randint(9, (51, 5), dtype=torch.uint8)
+for made in (
+    GraphSet("two", codes, (130, 3), plain.edge_index, plain.node_ptr, plain.edge_ptr, edge_sums=sums),
+    GraphSet("one", codes[:, 0], 130, plain.edge_index, plain.node_ptr, plain.edge_ptr),
+):
+    store = GraphStore(made)
+    for ids, room in (([2, 0, 4, 3], (50, 80)), ([1], (6, 12)), ([4, 4, 0], (70, 1))):
+        ids = torch.tensor(ids)
+        fast, slow = cuda.take_padded(store.packed, ids, *room), store._gathered(ids, *room, pads=True)
+        for name in fast.__dataclass_fields__:
+            a, b = getattr(fast, name), getattr(slow, name)
+            assert (a is None and b is None) or (a.dtype == b.dtype and torch.equal(a, b)), (name, a, b)
+sizes, starts = torch.tensor([5, 1, 17, 2]), torch.tensor([0, 5, 6, 23, 25])
+counts = torch.arange(18, dtype=torch.int32) // 2
+batch, seen = torch.repeat_interleave(torch.arange(5), torch.tensor([5, 1, 17, 2, 9])), torch.zeros(34)
+for _ in range(60):
+    chosen = cuda.chosen_within(sizes, starts, counts, 34)
+    assert torch.zeros(5, dtype=torch.long).index_add(0, batch, chosen.long()).tolist() == [2, 0, 8, 1, 0]
+    seen += chosen
+assert (seen[:5] > 8).all() and (seen[:5] < 40).all() and (seen[6:23] > 12).all() and seen[25:].sum() == 0
 print("agree")
 """
 

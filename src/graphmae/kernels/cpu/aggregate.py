@@ -85,5 +85,6 @@ class _Aggregate(Function):
         return None, gx, gweight
 
 
-def aggregate(view: View, x: Tensor, weight: Tensor | None) -> Tensor:
-    return _Aggregate.apply(view, x.contiguous(), None if weight is None else weight.to(x.dtype).contiguous())
+def aggregate(view: View, x: Tensor, weight: Tensor | None, base: Tensor | None = None) -> Tensor:
+    out = _Aggregate.apply(view, x.contiguous(), None if weight is None else weight.to(x.dtype).contiguous())
+    return out if base is None else out + base

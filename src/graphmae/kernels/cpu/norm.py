@@ -120,11 +120,20 @@ class _PReLU(Function):
 
 
 def batch_norm(
-    x: Tensor, weight: Tensor, bias: Tensor, slope: Tensor, eps: float, valid: Tensor | None
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor,
+    slope: Tensor,
+    eps: float,
+    valid: Tensor | None,
+    running: tuple[Tensor, Tensor, float] | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
     if valid is not None:  # batches are filled up for CUDA; here it only has to be right
-        return reference.batch_norm(x, weight, bias, slope, eps, valid)
-    return _BatchNorm.apply(x.contiguous(), weight, bias, slope, eps)
+        return reference.batch_norm(x, weight, bias, slope, eps, valid, running)
+    out, mean, var = _BatchNorm.apply(x.contiguous(), weight, bias, slope, eps)
+    if running is not None:
+        reference.move(running, mean, var, x.size(0))
+    return out, mean, var
 
 
 def layer_norm(

@@ -4,6 +4,9 @@ from ..reference import dropout, lookup, pool
 from .adam import adam_step
 from .aggregate import aggregate
 from .attend import attend
+from .batches import LARGEST as LARGEST_GRAPH
+from .batches import MOST as MOST_GRAPHS
+from .batches import chosen_within, take_padded
 from .column_sums import column_sums
 from .cosine import cosine
 from .dropped_rows import dropped_rows
@@ -12,10 +15,13 @@ from .norm import batch_norm
 from .part import parted
 
 __all__ = [
+    "LARGEST_GRAPH",
+    "MOST_GRAPHS",
     "adam_step",
     "aggregate",
     "attend",
     "batch_norm",
+    "chosen_within",
     "column_sums",
     "cosine",
     "dropout",
@@ -25,4 +31,5 @@ __all__ = [
     "parted",
     "pool",
     "prelu",
+    "take_padded",
 ]

@@ -30,11 +30,15 @@ from .tools import (
 @triton.jit
 def _gather(
     crow, edge, end, place, owners, piece_row, piece_begin, piece_end, piece_lone,
-    x, weight, seed, bias, out, heads, channels, x_heads, p, scale,
+    x, weight, seed, bias, base, out, heads, channels, x_heads, p, scale,
     all_rows: tl.constexpr, all_ends: tl.constexpr, pieces: tl.constexpr, indirect: tl.constexpr,
-    weighted: tl.constexpr, biased: tl.constexpr, drop: tl.constexpr, tile: tl.constexpr, block: tl.constexpr,
+    weighted: tl.constexpr, biased: tl.constexpr, based: tl.constexpr, drop: tl.constexpr,
+    tile: tl.constexpr, block: tl.constexpr,
 ):  # fmt: skip
-    """out[r, h] = bias[h] + Σ_e dropout(weight)[e, h] · x[other end of e, h]: a program a piece, head and block."""
+    """out[r, h] = bias[h] + base[r, h] + Σ_e dropout(weight)[e, h] · x[other end of e, h].
+
+    A program a piece, head and block of channels.
+    """
     r, _node, begin, finish, lone, leads = own_edges(
         crow, owners, piece_row, piece_begin, piece_end, piece_lone, all_rows, pieces
     )
@@ -58,6 +62,9 @@ def _gather(
     if biased:
         once = tl.where(leads, 1.0, 0.0)  # of several pieces, the first adds it
         result += once * tl.load(bias + h * channels + c, mask=inside, other=0.0).to(tl.float32)
+    if based:
+        own = tl.load(base + (r * heads + h) * channels + c, mask=inside, other=0.0).to(tl.float32)
+        result += tl.where(leads, 1.0, 0.0) * own
     put(out + (r * heads + h) * channels + c, result, inside, lone)
 
 
@@ -79,14 +86,14 @@ def _edge_dots(row, col, position, place, a, b, out, heads, channels, block: tl.
 
 class _Aggregate(Function):
     @staticmethod
-    def forward(ctx: Any, view: View, x: Tensor, weight: Tensor | None) -> Tensor:
+    def forward(ctx: Any, view: View, x: Tensor, weight: Tensor | None, base: Tensor | None) -> Tensor:
         ctx.view = view
         ctx.save_for_backward(x, weight)
-        return gather(forward_side(view), view.num_rows, x, weight, x.size(1))
+        return gather(forward_side(view), view.num_rows, x, weight, x.size(1), base=base)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor | None, Tensor | None]:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         view, adj, (x, weight) = ctx.view, ctx.view.adj, ctx.saved_tensors
         grad, heads, channels = grad.contiguous(), grad.size(1), grad.size(2)
         gx = gweight = None
@@ -99,7 +106,7 @@ class _Aggregate(Function):
                     adj.row, adj.col, view.position, view.place, grad, x, gweight, heads, channels,
                     block=channel_block(channels), num_warps=1,
                 )  # fmt: skip
-        return None, gx, gweight
+        return None, gx, gweight, grad if ctx.needs_input_grad[3] else None
 
 
 def gather(
@@ -111,6 +118,7 @@ def gather(
     seed: Tensor | None = None,
     p: float = 0.0,
     bias: Tensor | None = None,
+    base: Tensor | None = None,
 ) -> Tensor:
     """[rows, heads, channels]: the weighted sums over the other ends; `x` [n, 1 or heads, channels]."""
     channels = x.size(2)
@@ -118,12 +126,14 @@ def gather(
     if out.numel():
         block = channel_block(channels)
         _gather[(side.programs, heads, triton.cdiv(channels, block))](
-            **side.arguments, x=x, weight=x if weight is None else weight, bias=x if bias is None else bias, out=out,
-            heads=heads, channels=channels, x_heads=x.size(1), **drawn(seed, p, x),
-            weighted=weight is not None, biased=bias is not None, tile=TILE, block=block, num_warps=WARPS,
+            **side.arguments, x=x, weight=x if weight is None else weight, bias=x if bias is None else bias,
+            base=x if base is None else base, out=out, heads=heads, channels=channels, x_heads=x.size(1),
+            **drawn(seed, p, x), weighted=weight is not None, biased=bias is not None, based=base is not None,
+            tile=TILE, block=block, num_warps=WARPS,
         )  # fmt: skip
     return out
 
 
-def aggregate(view: View, x: Tensor, weight: Tensor | None) -> Tensor:
-    return _Aggregate.apply(view, x.contiguous(), None if weight is None else weight.to(x.dtype).contiguous())
+def aggregate(view: View, x: Tensor, weight: Tensor | None, base: Tensor | None = None) -> Tensor:
+    weights = None if weight is None else weight.to(x.dtype).contiguous()
+    return _Aggregate.apply(view, x.contiguous(), weights, None if base is None else base.to(x.dtype).contiguous())

@@ -15,7 +15,7 @@ from ..reference import prelu
 
 __all__ = ["batch_norm", "prelu"]
 
-CHUNKS = 32  # row ranges whose sums are added up by whoever needs them
+CHUNKS = 64  # row ranges whose sums are added up by whoever needs them
 ROWS, COLUMNS = 32, 64  # what one program holds at a time
 
 
@@ -50,8 +50,8 @@ def _totals(sums, c, inside, channels, which, kinds: tl.constexpr, chunks: tl.co
 
 @triton.jit
 def _apply(
-    x, sums, weight, bias, slope, valid, out, moments, rows, channels, eps,
-    chunks: tl.constexpr, height: tl.constexpr, width: tl.constexpr,
+    x, sums, weight, bias, slope, valid, out, moments, running_mean, running_var, rows, channels, eps, momentum,
+    tracked: tl.constexpr, chunks: tl.constexpr, height: tl.constexpr, width: tl.constexpr,
 ):  # fmt: skip
     c = tl.program_id(1) * width + tl.arange(0, width)
     inside = c < channels
@@ -63,6 +63,12 @@ def _apply(
     if tl.program_id(0) == 0:
         tl.store(moments + c, mean, mask=inside)
         tl.store(moments + channels + c, var, mask=inside)
+        if tracked:
+            before = tl.load(running_mean + c, mask=inside, other=0.0)
+            tl.store(running_mean + c, before + momentum * (mean - before), mask=inside)
+            before = tl.load(running_var + c, mask=inside, other=0.0)
+            unbiased = var * count / tl.maximum(count - 1, 1)
+            tl.store(running_var + c, before + momentum * (unbiased - before), mask=inside)
     i = tl.program_id(0) * height + tl.arange(0, height)
     here = (i < rows)[:, None] & inside[None, :]
     at = i[:, None].to(tl.int64) * channels + c[None, :]
@@ -137,7 +143,14 @@ def _gradient(
 class _BatchNorm(Function):
     @staticmethod
     def forward(
-        ctx: Any, x: Tensor, weight: Tensor, bias: Tensor, slope: Tensor, eps: float, valid: Tensor
+        ctx: Any,
+        x: Tensor,
+        weight: Tensor,
+        bias: Tensor,
+        slope: Tensor,
+        eps: float,
+        valid: Tensor,
+        running: tuple[Tensor, Tensor, float] | None,
     ) -> tuple[Tensor, Tensor, Tensor]:
         (rows, channels), out = x.shape, torch.empty_like(x)
         sums, moments = x.new_empty(CHUNKS, 2, channels), x.new_empty(2, channels)
@@ -145,8 +158,9 @@ class _BatchNorm(Function):
         tiles = {"chunks": CHUNKS, "height": ROWS, "width": COLUMNS}
         _moments[(CHUNKS, blocks)](x, sums, valid, rows, channels, **tiles)
         _apply[(triton.cdiv(rows, ROWS), blocks)](
-            x, sums, weight, bias, slope, valid, out, moments, rows, channels, eps, **tiles
-        )
+            x, sums, weight, bias, slope, valid, out, moments, *(running[:2] if running else (x, x)), rows, channels,
+            eps, running[2] if running else 0.0, tracked=running is not None, **tiles,
+        )  # fmt: skip
         ctx.eps, ctx.tiles = eps, tiles
         ctx.save_for_backward(x, weight, bias, slope, valid, moments)
         mean, var = moments
@@ -164,12 +178,18 @@ class _BatchNorm(Function):
         _gradient_sums[(CHUNKS, blocks)](*values, sums, channels, ctx.eps, **ctx.tiles)
         _gradient[(triton.cdiv(rows, ROWS), blocks)](*values, sums, out, totals, rows, channels, ctx.eps, **ctx.tiles)
         gain = totals[2].sum().reshape(slope.shape) if ctx.needs_input_grad[3] else None
-        return out, totals[1], totals[0], gain, None, None
+        return out, totals[1], totals[0], gain, None, None, None
 
 
 def batch_norm(
-    x: Tensor, weight: Tensor, bias: Tensor, slope: Tensor, eps: float, valid: Tensor | None
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor,
+    slope: Tensor,
+    eps: float,
+    valid: Tensor | None,
+    running: tuple[Tensor, Tensor, float] | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
     if valid is None:
         valid = torch.full((), x.size(0), device=x.device, dtype=torch.int32)
-    return _BatchNorm.apply(x.contiguous(), weight, bias, slope, eps, valid)
+    return _BatchNorm.apply(x.contiguous(), weight, bias, slope, eps, valid, running)
