@@ -72,7 +72,7 @@ def pretrain_on(
 
 def _default_for(name: str) -> str:
     """The recipe to start from, by the kind of data."""
-    if name in ("smiles", "zinc-moses"):
+    if name in ("smiles", "zinc-moses", "nci"):
         return "molecule/zinc"
     return "default-graph" if name == "tu" or name in PUBLISHED else "default"
 

@@ -33,6 +33,7 @@ class GraphMAE(nn.Module):
     Args:
         remask: "zero", "learnable" or "none"; not applied for decoders that see one node at a time.
         drop_edge: share of the edges hidden from the encoder in every step.
+        mask_edges: hide the features of edges from and to masked nodes too, where edges have features.
     """
 
     def __init__(
@@ -43,6 +44,7 @@ class GraphMAE(nn.Module):
         loss: nn.Module | None = None,
         remask: str = "zero",
         drop_edge: float = 0.0,
+        mask_edges: bool = False,
     ) -> None:
         super().__init__()
         for part in (encoder, decoder):
@@ -60,7 +62,7 @@ class GraphMAE(nn.Module):
         self.encoder, self.decoder = encoder, decoder
         self.mask = mask or masking.RandomNodeMask()
         self.loss = loss or losses.ScaledCosineError()
-        self.drop_edge = drop_edge
+        self.drop_edge, self.mask_edges = drop_edge, mask_edges
         self.inputs: dict[str, object] = {}  # how features and self-loops were treated; stored with the weights
         self.trained_on: dict[str, object] = {}  # what, for the model card; stored as well
         self.mask_token = nn.Parameter(torch.zeros(features))
@@ -72,6 +74,11 @@ class GraphMAE(nn.Module):
         """Whether every step on one graph has the same shapes, so that it can be recorded and replayed."""
         parts = (self.mask, self.encoder, self.decoder, self.loss)
         return all(type(part).__module__.startswith("graphmae.") for part in parts)
+
+    @property
+    def looks_at_edges(self) -> bool:
+        """Whether the sums of edge features at the nodes change from step to step."""
+        return self.mask_edges or (self.drop_edge > 0 and bool(getattr(self.encoder, "edge_channels", 0)))
 
     @property
     def takes_padding(self) -> bool:
@@ -87,6 +94,10 @@ class GraphMAE(nn.Module):
         if isinstance(edge_index, Adjacency) and edge_index.valid is not None and batch is not None:
             return self._padded_loss(x, edge_index, batch)
         hidden = self.mask.draw(x.size(0), x.device, batch)  # 1
+        if self.mask_edges:
+            flags = torch.zeros(x.size(0), dtype=torch.bool, device=x.device)
+            flags[hidden.masked] = True
+            edge_index = masking.masked_edges(kernels.adjacency(edge_index, x.size(0)), flags)
         read = self._read(hidden, edge_index)
         code = self._encode(x, edge_index, hidden, read)  # 2
         code, nodes = self._remask(self._cross(code), hidden, read)  # 3
@@ -97,6 +108,8 @@ class GraphMAE(nn.Module):
         """The same five steps over fixed shapes: flags instead of lists of nodes, every node through every layer."""
         assert isinstance(self.mask, masking.RandomNodeMask) and graph.sizes is not None
         hidden = self.mask.draw_padded(batch, graph.sizes, graph.starts, graph.largest)  # 1
+        if self.mask_edges:
+            graph = masking.masked_edges(graph, hidden.masked)
         seen = hidden.apply(x, self.mask_token)
         code = self._cross(self.encoder(seen, masking.thinned(graph, self.drop_edge)))  # 2
         flag = hidden.masked.unsqueeze(1)
@@ -196,6 +209,7 @@ def build(recipe: Recipe, in_channels: int, target_channels: int | None = None) 
         loss=losses.build(recipe.loss.name, **recipe.loss.options),
         remask=recipe.remask,
         drop_edge=recipe.drop_edge,
+        mask_edges=recipe.mask_edges,
     )
 
 
@@ -206,6 +220,8 @@ def rehearse(network: GraphMAE) -> None:
     if width := getattr(network.encoder, "edge_channels", 0):
         edge_index = kernels.adjacency(edge_index, 4)
         edge_index.edge_sums = torch.ones(4, width, device=x.device)
+        edge_index.edge_codes = torch.zeros(6, dtype=torch.uint8, device=x.device)
+        edge_index.edge_table = torch.ones(2, width, device=x.device)
     was_training = network.training
     try:
         with torch.no_grad(), preserved_randomness():

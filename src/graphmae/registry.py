@@ -124,6 +124,9 @@ def find_registry(kind: str) -> Registry[Any]:
     return _REGISTRIES[kind]
 
 
+CATCH_ALL = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
 def arguments_of(part: object) -> tuple[str, dict[str, Any]]:
     """The registered name of a part and the arguments it was made with, to store and rebuild it."""
     name = getattr(type(part), "registered_name", None)
@@ -159,7 +162,9 @@ def _remember_arguments(cls: type, name: str) -> None:
         if type(self) is cls:
             bound = signature.bind(self, *args, **kwargs)
             bound.apply_defaults()
-            arguments = dict(list(bound.arguments.items())[1:])
+            named = list(bound.arguments.items())[1:]
+            # A class without a constructor of its own has torch's, which takes anything.
+            arguments = {key: value for key, value in named if signature.parameters[key].kind not in CATCH_ALL}
             object.__setattr__(self, "_arguments", arguments)
             object.__setattr__(self, "_arguments_of", cls)
         original(self, *args, **kwargs)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import csv
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
+from torch_geometric.data import Data
 
 import graphmae as gm
 from graphmae import commands
-from graphmae.runtime.errors import DataError, InputError
+from graphmae.model import build
+from graphmae.runtime.errors import ConfigError, DataError, InputError
 
 pytest.importorskip("rdkit", reason="RDKit is not installed")
 
@@ -41,3 +46,158 @@ def test_a_file_of_molecules_is_pre_trained_on_and_embedded(tmp_path: Path, monk
     assert gm.embed(again, str(file)).shape == (62, 16)
     commands.write_embeddings(folder, file, tmp_path / "z.npy")
     assert np.allclose(np.load(tmp_path / "z.npy")[:60], rows[:60], atol=1e-5)
+
+
+SMALL = ["train.epochs=2", "train.batch_size=64", "encoder.hidden_channels=16", "encoder.num_layers=2"]
+QUICK = ["finetune.epochs=4", "finetune.lr=0.01", "finetune.dropout=0.0"]
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Pre-trained for two epochs on the molecules that come with RDKit."""
+    folder = tmp_path_factory.mktemp("nci")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GRAPHMAE_CACHE", str(folder / "cache"))
+        return commands.pretrain_on("nci", out=folder / "run", overrides=SMALL)
+
+
+@pytest.fixture
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GRAPHMAE_CACHE", str(tmp_path / "cache"))
+
+
+def assay_table(folder: Path, count: int = 120) -> Path:
+    """Chains with and without nitrogen: a class and a number anyone can learn; some cells are empty."""
+    rows = ["name,SMILES,basic,size,split"]
+    for i in range(count):
+        chain, nitrogen = "C" * (1 + i % 12), i % 3 == 0
+        part = "test" if i % 10 == 0 else "valid" if i % 10 == 1 else "train"
+        basic = "" if i % 17 == 5 else str(int(nitrogen))
+        rows.append(f"m{i},{chain}{'N' if nitrogen else 'O'}{'C' * (i % 5)},{basic},{len(chain)}.5,{part}")
+    rows.insert(7, "bad,C1CC,1,3.5,train")
+    path = folder / "assay.csv"
+    path.write_text("\n".join(rows) + "\n")
+    return path
+
+
+@pytest.mark.usefixtures("own_cache")
+def test_fine_tuning_learns_saves_and_predicts(checkpoint: Path, tmp_path: Path) -> None:
+    table = assay_table(tmp_path)
+    quick = ["finetune.epochs=12", *QUICK[1:], 'finetune.baselines=["scratch","ecfp-linear","ecfp-forest"]']
+    result = gm.finetune(
+        checkpoint, table, ["basic"], tmp_path / "run", smiles="SMILES", split="split", overrides=quick, progress=False
+    )
+    assert result.metric == "roc-auc"
+    assert set(result.rows()) == {"pretrained", "scratch", "ecfp-linear", "ecfp-forest"}
+    assert result.mean > 90
+    assert result.rule == "best-validation"
+    stored = json.loads((tmp_path / "run" / "recipe.json").read_text())
+    assert stored["encoder"]["hidden_channels"] == 16  # the checkpoint's own, not the published
+    model = gm.load_predictor(tmp_path / "run")
+    answers = gm.predict(model, ["CCCN", "not a molecule", "CCCO"])
+    assert answers.shape == (3, 1)
+    assert answers[1].isnan().all()
+    assert answers[0] > answers[2]
+    assert torch.allclose(gm.predict(tmp_path / "run", ["CCCN"])[0], answers[0], atol=1e-5)
+    card = (tmp_path / "run" / "seed-0" / "README.md").read_text()
+    assert "nci" in card and "graphmae predict" in card
+
+
+@pytest.mark.usefixtures("own_cache")
+def test_the_same_seed_gives_the_same_model(checkpoint: Path, tmp_path: Path) -> None:
+    table = assay_table(tmp_path)
+    runs = []
+    for name in ("a", "b"):
+        options = {"smiles": "SMILES", "split": "random", "overrides": [*QUICK, "finetune.baselines=[]"]}
+        runs.append(gm.finetune(checkpoint, table, ["basic"], tmp_path / name, progress=False, **options))
+    assert runs[0].scores == runs[1].scores
+    weights = [gm.load_predictor(tmp_path / name).state_dict() for name in ("a", "b")]
+    assert all(torch.equal(weights[0][key], weights[1][key]) for key in weights[0])
+
+
+@pytest.mark.usefixtures("own_cache")
+@pytest.mark.parametrize("mode", ["frozen", "staged"])
+def test_frozen_and_staged_fine_tuning(checkpoint: Path, tmp_path: Path, mode: str) -> None:
+    table, before = assay_table(tmp_path), gm.load(checkpoint).encoder.state_dict()
+    options = ["finetune.epochs=6", f"finetune.mode={mode}", "finetune.baselines=[]", "finetune.balance=true"]
+    where = {"smiles": "SMILES", "split": "random", "overrides": options, "progress": False}
+    result = gm.finetune(checkpoint, table, ["basic"], tmp_path / "run", **where)
+    assert 0 <= result.mean <= 100
+    after = gm.load_predictor(tmp_path / "run").encoder.state_dict()
+    same = [torch.equal(before[key], after[key]) for key in before]
+    assert all(same) if mode == "frozen" else not any(same[:1])
+
+
+@pytest.mark.usefixtures("own_cache")
+def test_numbers_are_fine_tuned_on_with_errors_in_their_units(checkpoint: Path, tmp_path: Path) -> None:
+    table = assay_table(tmp_path)
+    result = gm.finetune(
+        checkpoint, table, ["size"], tmp_path / "run", smiles="SMILES", split="random",
+        overrides=["finetune.epochs=15", *QUICK[1:]], progress=False,
+    )  # fmt: skip
+    assert result.metric == "rmse"
+    assert result.mean < 2  # the numbers deviate by 3.5
+    assert result.column("pretrained", "mae")[0] < result.column("pretrained", "last")[0] + 1e-9
+    assert float(gm.predict(tmp_path / "run", ["CCCCCCO"])[0]) == pytest.approx(6.5, abs=3)
+
+
+@pytest.mark.usefixtures("own_cache")
+def test_a_table_keeps_its_rows_and_says_which_it_could_not_read(checkpoint: Path, tmp_path: Path) -> None:
+    table = assay_table(tmp_path)
+    where = {"smiles": "SMILES", "split": "split", "overrides": QUICK, "progress": False}
+    gm.finetune(checkpoint, table, ["basic"], tmp_path / "run", **where)
+    rows, bad = commands.predict_table(tmp_path / "run", table, tmp_path / "out.csv", smiles="SMILES")
+    assert (rows, bad) == (121, 1)
+    before, after = ([*csv.reader(path.open())] for path in (table, tmp_path / "out.csv"))
+    assert after[0] == [*before[0], "basic_predicted", "problem"]
+    assert [row[:5] for row in after[1:]] == before[1:]
+    unread = [row for row in after[1:] if row[6]]
+    assert [row[0] for row in unread] == ["bad"] and unread[0][5:] == ["", "not a molecule"]
+    assert all(0 <= float(row[5]) <= 1 for row in after[1:] if not row[6])
+    with pytest.raises(InputError, match="already has a column 'basic_predicted'"):
+        commands.predict_table(tmp_path / "run", tmp_path / "out.csv", tmp_path / "again.csv", smiles="SMILES")
+    plain = tmp_path / "new.smi"
+    plain.write_text("CCO one\nxx two\n")
+    assert commands.predict_table(tmp_path / "run", plain, tmp_path / "plain.csv") == (2, 1)
+
+
+@pytest.mark.usefixtures("own_cache")
+def test_wrong_checkpoints_and_splits_are_refused_before_training(checkpoint: Path, tmp_path: Path) -> None:
+    table = assay_table(tmp_path)
+    with pytest.raises(InputError, match="not a fine-tuned model"):
+        gm.predict(checkpoint, ["CCO"])
+    graph = Data(x=torch.rand(9, 8), edge_index=torch.zeros(2, 1, dtype=torch.long))
+    nodes = gm.pretrain(build(gm.recipe("default"), 8), graph, epochs=1, progress=False)
+    nodes.save_pretrained(str(tmp_path / "nodes"))
+    with pytest.raises(InputError, match="not pre-trained on molecules"):
+        gm.finetune(tmp_path / "nodes", table, ["basic"], tmp_path / "x", smiles="SMILES", progress=False)
+    with pytest.raises(InputError, match="unknown split 'sacffold'"):
+        gm.finetune(checkpoint, table, ["basic"], tmp_path / "x", smiles="SMILES", split="sacffold", progress=False)
+    with pytest.raises(DataError, match="120 of 120 molecules share one scaffold"):
+        gm.finetune(checkpoint, table, ["basic"], tmp_path / "x", smiles="SMILES", progress=False)
+    one = tmp_path / "one.csv"
+    one.write_text("smiles,y\n" + "CCO,1\n" * 30)
+    with pytest.raises(DataError, match="only one class"):
+        gm.finetune(checkpoint, one, ["y"], tmp_path / "x", progress=False)
+    assert not (tmp_path / "x").exists()
+    with pytest.raises(ConfigError, match=r"finetune\.checkpoint"):
+        gm.run("molecule/chembl-series", out=tmp_path / "x", progress=False)
+
+
+@pytest.mark.usefixtures("own_cache")
+def test_a_first_run_needs_no_download(checkpoint: Path, tmp_path: Path) -> None:
+    options = [f"finetune.checkpoint={checkpoint}", *QUICK, 'finetune.baselines=["ecfp-linear"]']
+    result = gm.run("molecule/chembl-series", out=tmp_path / "run", overrides=options, progress=False)
+    assert result.data["name"] == "chembl-series" and result.metric == "rmse"
+    assert result.mean < 5
+
+
+@pytest.mark.usefixtures("own_cache")
+@pytest.mark.parametrize("options", [["mask.mask_edges=true"], ["mask.drop_edge=0.3"], ["loss.name=cross-entropy"]])
+def test_options_of_pre_training_on_molecules(tmp_path: Path, options: list[str]) -> None:
+    file = tmp_path / "mine.smi"
+    file.write_text("\n".join(SMILES * 10) + "\n")
+    folder = commands.pretrain_on(file, out=tmp_path / "run", overrides=[*SMALL, "train.epochs=4", *options])
+    losses = [json.loads(line)["loss"] for line in (folder / "metrics.jsonl").open()]
+    assert losses[-1] < losses[0]
+    assert gm.load(folder).mask_edges == (options == ["mask.mask_edges=true"])

@@ -11,6 +11,7 @@ import torch
 from torch_geometric.data import Data
 
 import graphmae as gm
+from graphmae.model import build
 from graphmae.runtime.errors import ConfigError, InputError
 
 
@@ -84,3 +85,10 @@ def test_an_unknown_part_says_how_to_help(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text(json.dumps(config))
     with pytest.raises(ConfigError, match="import the module that registers it"):
         gm.load(tmp_path)
+
+
+@pytest.mark.parametrize("loss", gm.losses.names())
+def test_a_model_with_any_loss_comes_back(loss: str, tmp_path: Path) -> None:
+    recipe = gm.recipe("default", f"loss.name={loss}", "encoder.hidden_channels=8", "encoder.heads=2")
+    build(recipe, 4).save_pretrained(str(tmp_path / "model"))
+    assert type(gm.load(tmp_path / "model").loss) is type(build(recipe, 4).loss)

@@ -21,7 +21,7 @@ from .schema import About, Evaluation, Finetune, Part, Published, Recipe, Train
 PLAIN = {"about": About, "train": Train, "evaluation": Evaluation, "finetune": Finetune, "published": Published}
 OPTIONAL = ("finetune", "published")
 PARTS = ("data", "mask", "encoder", "decoder", "loss")
-MODEL_KEYS = ("remask", "drop_edge")  # written under [mask], arguments of the model
+MODEL_KEYS = ("remask", "drop_edge", "mask_edges")  # written under [mask], arguments of the model
 DEFAULT_NAMES = {"mask": "random", "loss": "scaled-cosine"}
 
 

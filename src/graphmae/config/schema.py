@@ -135,6 +135,7 @@ class Recipe:
     published: Published | None = None
     remask: Literal["zero", "learnable", "none"] = "zero"
     drop_edge: float = 0.0
+    mask_edges: bool = False
 
     def override(self, *assignments: str) -> Recipe:
         """A changed copy: `recipe.override("mask.rate=0.75", "encoder.name=gcn")`.
@@ -154,6 +155,8 @@ class Recipe:
             part: Part = getattr(self, section)
             out[section] = {"name": part.name, **part.options}
         out["mask"] |= {"remask": self.remask, "drop_edge": self.drop_edge}
+        if self.mask_edges:
+            out["mask"]["mask_edges"] = True
         out["train"] = asdict(self.train)
         out["evaluation"] = {**asdict(self.evaluation), "baselines": list(self.evaluation.baselines)}
         if self.finetune is not None:

@@ -27,6 +27,7 @@ class GraphSet:
         node_ptr, edge_ptr: [G + 1] int64.
         y: [G] int64 class numbers, or None.
         edge_sums: [N, k] the features of the edges into each node, added up; None: edges have none.
+        edge_codes, edge_table: [E] which row of [C, k] are an edge's features, the last one being "masked".
         treatment: how features and self-loops were treated, as the loader takes it; stored with every model.
 
     >>> pair = Data(x=torch.eye(2), edge_index=torch.tensor([[0, 1], [1, 0]]), y=torch.tensor([1]))
@@ -43,6 +44,8 @@ class GraphSet:
     y: Tensor | None = None
     treatment: Mapping[str, Any] = field(default_factory=dict)
     edge_sums: Tensor | None = None
+    edge_codes: Tensor | None = None
+    edge_table: Tensor | None = None
 
     @classmethod
     def from_list(cls, name: str, graphs: Sequence[Data]) -> GraphSet:

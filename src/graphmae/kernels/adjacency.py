@@ -51,12 +51,15 @@ class Adjacency:
         crow: [R + 1] where each row's edges begin.
         col, row: [E] sender and receiver of each edge, sorted by receiver.
         edge_sums: [R, k] the features of each row's edges, added up; None: edges have none.
+        edge_codes, edge_table: [E] which row of [C, k] are an edge's features, where that is kept.
         sizes: [G] the nodes of each graph, where there are several side by side.
         starts: [G + 1] where each graph's nodes begin, where that is known; largest: a bound of `sizes`.
         valid: how many rows are real, on the device, where others behind them only fill up a fixed shape.
     """
 
     edge_sums: Tensor | None = None
+    edge_codes: Tensor | None = None
+    edge_table: Tensor | None = None
     sizes: Tensor | None = None
     starts: Tensor | None = None
     largest: int = 0
@@ -108,6 +111,8 @@ class Adjacency:
         adj = Adjacency(ahead.pointer(self.crow), ahead.take(self.row), ahead.take(self.col), self.num_cols, transpose)
         adj.edge_sums, adj.sizes, adj.valid = self.edge_sums, self.sizes, self.valid
         adj.starts, adj.largest = self.starts, self.largest
+        if self.edge_codes is not None:
+            adj.edge_codes, adj.edge_table = ahead.take(self.edge_codes), self.edge_table
         if "chunks" in self.__dict__ or (keep.is_cuda and self.sizes is None):
             adj.chunks = tuple(  # type: ignore[assignment]
                 replace(known, begin=part.pointer(known.begin), end=part.pointer(known.end))

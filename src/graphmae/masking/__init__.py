@@ -1,6 +1,6 @@
 """Steps 1 and 3: which nodes are hidden, which edges the encoder does not see, and what the decoder gets instead."""
 
-from .edges import drop_edges, thinned
+from .edges import drop_edges, masked_edges, thinned
 from .nodes import REGISTRY, MaskedNodes, RandomNodeMask
 from .remask import REMASKS, Remask
 
@@ -15,6 +15,7 @@ __all__ = [
     "build",
     "describe",
     "drop_edges",
+    "masked_edges",
     "names",
     "register",
     "thinned",

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import copy
+
 import torch
 from torch import Tensor
 
+from .. import kernels
 from ..kernels import Adjacency
+from ..runtime.errors import ConfigError
 
 
 def drop_edges(edge_index: Tensor, rate: float) -> Tensor:
@@ -25,4 +29,23 @@ def thinned(adj: Adjacency, rate: float) -> Adjacency:
     """The same draw on sorted edges, without sorting again."""
     if rate == 0.0:
         return adj
-    return adj.kept((torch.rand(adj.col.numel(), device=adj.col.device) >= rate) | (adj.row == adj.col))
+    out = adj.kept((torch.rand(adj.col.numel(), device=adj.col.device) >= rate) | (adj.row == adj.col))
+    return _summed(out) if adj.edge_codes is not None else out
+
+
+def masked_edges(adj: Adjacency, masked: Tensor) -> Adjacency:
+    """The same graph, with features of edges from or to a `masked` node ([N] bool) hidden; self-loops keep theirs."""
+    if adj.edge_codes is None or adj.edge_table is None:
+        raise ConfigError("mask.mask_edges needs edges with features, as molecules have")
+    row, col = adj.row.long(), adj.col.long()
+    hidden = (masked[row] | masked[col]) & (row != col)
+    out = copy.copy(adj)
+    out.edge_codes = torch.where(hidden, len(adj.edge_table) - 1, adj.edge_codes.long())
+    return _summed(out)
+
+
+def _summed(adj: Adjacency) -> Adjacency:
+    """With the sums of its edges' features as they are now."""
+    assert adj.edge_codes is not None and adj.edge_table is not None
+    adj.edge_sums = kernels.pool(adj.edge_table[adj.edge_codes.long()], adj.crow.long(), "sum")
+    return adj

@@ -57,6 +57,7 @@ def describe(model: GraphMAE) -> dict[str, Any]:
         **{kind: described(kind, getattr(model, kind)) for kind in KINDS},
         "remask": model.remask.kind,
         "drop_edge": model.drop_edge,
+        "mask_edges": model.mask_edges,
         "inputs": dict(model.inputs),
         "trained_on": dict(model.trained_on),
     }
@@ -77,7 +78,9 @@ def load(folder: str | Path) -> GraphMAE:
     folder, config = read_kind(folder, "pretrained")
     with explained(folder):
         parts = {kind: build_part(kind, config[kind]) for kind in KINDS}
-        model = GraphMAE(**parts, remask=config["remask"], drop_edge=config["drop_edge"])
+        model = GraphMAE(
+            **parts, remask=config["remask"], drop_edge=config["drop_edge"], mask_edges=config.get("mask_edges", False)
+        )
     model.inputs, model.trained_on = dict(config.get("inputs", {})), dict(config.get("trained_on", {}))
     fill(model, folder)
     return model.eval()

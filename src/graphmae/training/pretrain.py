@@ -41,7 +41,8 @@ def pretrain_model(
         return fit(model, lambda graph: model(graph.x, graph.edge_index), lambda: [whole], capture=capture, **settings)
     if not isinstance(graphs, GraphSet | MoleculeStore):
         graphs = GraphSet.from_list("graphs", [Data(x=graph.x, edge_index=graph.edge_index) for graph in graphs])
-    store = GraphStore(graphs.parts() if isinstance(graphs, MoleculeStore) else graphs, device)
+    parts = graphs.parts() if isinstance(graphs, MoleculeStore) else graphs
+    store = GraphStore(parts, device, edges=getattr(model, "looks_at_edges", False))
 
     def step(batch: GraphBatch) -> Tensor:
         return model(batch.x, batch.graph, batch.batch)

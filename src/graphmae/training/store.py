@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import torch
@@ -46,6 +46,7 @@ class _Part(NamedTuple):
     back: Tensor
     in_start: Tensor
     out_start: Tensor
+    edge_codes: Tensor | None
     node_sizes: Tensor
     edge_sizes: Tensor
 
@@ -63,11 +64,14 @@ class _Part(NamedTuple):
         x = graphs.x if graphs.num_codes is None else _narrow(graphs.x)
         narrow = [_narrow(part) for part in (sender - first, receiver - first, back, *begins)]
         sums = None if graphs.edge_sums is None else graphs.edge_sums.to(device)
-        return cls(x.to(device), sums, *narrow, graphs.node_ptr.diff(), graphs.edge_ptr.diff())  # type: ignore[call-arg]
+        codes = None if graphs.edge_codes is None else graphs.edge_codes.to(device)[order]
+        return cls(x.to(device), sums, *narrow, codes, graphs.node_ptr.diff(), graphs.edge_ptr.diff())  # type: ignore[call-arg]
 
 
 class GraphStore:
     """The graphs of a `GraphSet`, or of several, ready to be taken in any selection.
+
+    With `edges` the features of every single edge are kept too, not only their sums at the nodes.
 
     >>> from torch_geometric.data import Data
     >>> pair = Data(x=torch.eye(2), edge_index=torch.tensor([[0, 1], [1, 0]]))
@@ -75,18 +79,23 @@ class GraphStore:
     [0, 1, 2, 3, 4]
     """
 
-    def __init__(self, graphs: GraphSet | Iterable[GraphSet], device: torch.device | str = "cpu") -> None:
+    def __init__(
+        self, graphs: GraphSet | Iterable[GraphSet], device: torch.device | str = "cpu", edges: bool = False
+    ) -> None:
         parts = [graphs] if isinstance(graphs, GraphSet) else graphs
         built = []
         for part in parts:
-            built.append(_Part.of(part, torch.device(device)))
-            self.num_codes = part.num_codes
+            kept = part if edges else replace(part, edge_codes=None)
+            built.append(_Part.of(kept, torch.device(device)))
+            self.num_codes, table = part.num_codes, part.edge_table
         if not built:
             raise DataError("there must be at least one graph")
         joined = _Part(*map(_joined, zip(*built, strict=True)))  # type: ignore[arg-type]
         self.node_sizes, self.edge_sizes = joined.node_sizes, joined.edge_sizes  # these stay on the host
         node_ptr, edge_ptr = (_offsets(sizes).to(device) for sizes in (self.node_sizes, self.edge_sizes))
         self.node_ptr = node_ptr
+        self.edge_codes = joined.edge_codes
+        self.edge_table = table.to(device) if edges and table is not None else None
         widths = (self.num_codes,) if isinstance(self.num_codes, int) else self.num_codes
         # One node behind the last, without features or edges: what a batch is filled up with.
         self.packed = Packed(
@@ -119,7 +128,7 @@ class GraphStore:
 
         `num_nodes` must be more than the graphs have: rows behind theirs are nodes of zeros without edges.
         """
-        taken = kernels.take_padded(self.packed, ids, num_nodes, num_edges)
+        taken = kernels.take_padded(self.packed, ids, num_nodes, num_edges) if self.edge_codes is None else None
         return self._batch(ids, taken or self._gathered(ids, num_nodes, num_edges, pads=True), pads=True)
 
     def _batch(self, ids: Tensor, taken: Taken, pads: bool) -> GraphBatch:
@@ -127,6 +136,10 @@ class GraphStore:
         graph.sizes, graph.starts, graph.largest = taken.sizes, taken.starts, self.packed.largest
         graph.edge_sums = taken.edge_sums
         graph.valid = taken.valid if pads else None
+        if self.edge_codes is not None:
+            place = _ranges(self.packed.edge_ptr, ids, len(taken.col))[1]
+            graph.edge_codes = self.edge_codes[place.clamp(max=len(self.edge_codes) - 1)]
+            graph.edge_table = self.edge_table
         return GraphBatch(taken.x, graph, taken.batch, ids)
 
     def _gathered(self, ids: Tensor, num_nodes: int, num_edges: int, pads: bool) -> Taken:

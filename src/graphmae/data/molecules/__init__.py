@@ -1,5 +1,6 @@
 """Molecules: SMILES in, compact stores and graphs out. Parsing needs RDKit (the extra `mol`)."""
 
+from . import in_rdkit  # registers its sets
 from .assay import Assay, molecule_table, read_assay
 from .lines import read_lines
 from .moleculenet import SETS as MOLECULENET
@@ -18,6 +19,7 @@ __all__ = [
     "build_store",
     "from_smiles",
     "given_split",
+    "in_rdkit",
     "molecule_table",
     "parse",
     "random_split",

@@ -12,7 +12,7 @@ ATOMS = 119  # atomic numbers 1 to 118, and one for everything else
 CHIRALITIES = 5  # none, clockwise, counter-clockwise, other; one more, so that 124 features are a multiple of four
 BOND_TYPES = 6  # single, double, triple, aromatic, self-loop, masked
 DIRECTIONS = 3  # none, up, down
-SELF_LOOP = 4
+SELF_LOOP, MASKED = 4, 5
 _ORDERS = {1.0: 0, 2.0: 1, 3.0: 2, 1.5: 3}  # others (dative, …) count as single
 
 

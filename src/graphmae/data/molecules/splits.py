@@ -34,6 +34,9 @@ def scaffold_split(groups: Sequence[int] | np.ndarray, shares: tuple[float, floa
             val += group
         else:
             test += group
+    if not (train and val and test):
+        share = f"{len(ordered[0])} of {len(groups)} molecules share one scaffold or have none"
+        raise DataError(f"a split by scaffold leaves a part empty: {share}; take --split random or a column")
     return _checked({"train": train, "val": val, "test": test})
 
 

@@ -31,11 +31,12 @@ from ...runtime.environment import cpu_count
 from ...runtime.errors import DataError, InputError
 from ..graphset import GraphSet
 from .lines import Line, read_lines
-from .smiles import ATOMS, BOND_TYPES, CHIRALITIES, DIRECTIONS, SELF_LOOP, parse, rdkit, silenced
+from .smiles import ATOMS, BOND_TYPES, CHIRALITIES, DIRECTIONS, MASKED, SELF_LOOP, parse, rdkit, silenced
 
 FORMAT = 1
 PART = 20_000  # lines a worker takes at a time
 FEW = 5_000
+LOOP_CODE = 12  # behind the kinds of bonds; one more is a masked bond
 EDGE_CHANNELS = 12  # types and directions, filled up to a multiple of four
 ARRAYS = ("sizes", "atoms", "bonds", "kinds", "lines")
 
@@ -149,6 +150,8 @@ def as_graphs(name: str, sizes: np.ndarray, atoms: np.ndarray, bonds: np.ndarray
     edge_index[:, ahead] = bonds.T
     edge_index[:, ahead + counts[of_bond, 1]] = bonds.T[::-1]
     edge_index[:, loops] = np.arange(len(atoms)) - node_ptr[of_atom]
+    codes = np.full(int(edge_ptr[-1]), LOOP_CODE, dtype=np.uint8)
+    codes[ahead] = codes[ahead + counts[of_bond, 1]] = kinds
     return GraphSet(
         name,
         torch.from_numpy(atoms.astype(np.int64)),
@@ -158,7 +161,17 @@ def as_graphs(name: str, sizes: np.ndarray, atoms: np.ndarray, bonds: np.ndarray
         torch.from_numpy(edge_ptr),
         treatment={"features": "molecule", "self_loops": True},
         edge_sums=torch.from_numpy(_bond_sums(bonds + node_ptr[of_bond][:, None], kinds, len(atoms))),
+        edge_codes=torch.from_numpy(codes),
+        edge_table=_bond_table(),
     )
+
+
+def _bond_table() -> torch.Tensor:
+    """[14, 12] the features of every kind of bond, of a self-loop and of a masked bond."""
+    kinds = torch.arange(LOOP_CODE)
+    types = torch.cat([kinds % 4, torch.tensor([SELF_LOOP, MASKED])])
+    ways = torch.cat([kinds // 4, torch.tensor([0, 0])])
+    return torch.eye(EDGE_CHANNELS)[types] + torch.eye(EDGE_CHANNELS)[BOND_TYPES + ways]
 
 
 def from_smiles(texts: Sequence[str], name: str = "molecules") -> tuple[GraphSet | None, list[int]]:
