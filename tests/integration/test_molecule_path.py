@@ -120,6 +120,7 @@ def test_the_same_seed_gives_the_same_model(checkpoint: Path, tmp_path: Path) ->
 def test_frozen_and_staged_fine_tuning(checkpoint: Path, tmp_path: Path, mode: str) -> None:
     table, before = assay_table(tmp_path), gm.load(checkpoint).encoder.state_dict()
     options = ["finetune.epochs=6", f"finetune.mode={mode}", "finetune.baselines=[]", "finetune.balance=true"]
+    options.append("finetune.rule=last")
     where = {"smiles": "SMILES", "split": "random", "overrides": options, "progress": False}
     result = gm.finetune(checkpoint, table, ["basic"], tmp_path / "run", **where)
     assert 0 <= result.mean <= 100

@@ -54,3 +54,21 @@ def test_published_numbers_and_settings(name: str) -> None:
 
 def test_nothing_published_is_missing() -> None:
     assert {name for name in gm.recipes() if name.startswith("node/")} == set(PUBLISHED)
+
+
+MOLECULES = {
+    "bbbp": (72.0, 0.6), "tox21": (75.5, 0.6), "toxcast": (64.1, 0.3), "sider": (60.3, 1.1),
+    "clintox": (82.3, 1.2), "muv": (76.3, 2.4), "hiv": (77.2, 1.0), "bace": (83.1, 0.9),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sorted(MOLECULES))
+def test_the_published_numbers_and_settings_of_molecules(name: str) -> None:
+    recipe = gm.recipe(f"molecule/{name}")
+    assert recipe.published is not None and recipe.finetune is not None
+    assert (recipe.published.mean, recipe.published.std, recipe.published.metric) == (*MOLECULES[name], "roc-auc")
+    tuned = recipe.finetune
+    assert (tuned.epochs, tuned.lr, tuned.batch_size, tuned.dropout, tuned.readout) == (100, 1e-3, 32, 0.5, "mean")
+    assert (tuned.mode, tuned.rule, tuned.schedule) == ("full", "last", "step" if name == "bace" else "constant")
+    assert (recipe.encoder.options["num_layers"], recipe.encoder.options["hidden_channels"]) == (5, 300)
+    assert recipe.data.options == {"split": "scaffold"}

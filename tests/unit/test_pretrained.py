@@ -92,3 +92,26 @@ def test_a_model_with_any_loss_comes_back(loss: str, tmp_path: Path) -> None:
     recipe = gm.recipe("default", f"loss.name={loss}", "encoder.hidden_channels=8", "encoder.heads=2")
     build(recipe, 4).save_pretrained(str(tmp_path / "model"))
     assert type(gm.load(tmp_path / "model").loss) is type(build(recipe, 4).loss)
+
+
+def test_a_model_on_the_hub_is_fetched_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    recipe = gm.recipe("default", "encoder.hidden_channels=8", "encoder.heads=2")
+    build(recipe, 4).save_pretrained(str(tmp_path / "model"))
+    asked = []
+
+    class Hub:
+        @staticmethod
+        def snapshot_download(name: str, allow_patterns: list[str]) -> str:
+            asked.append((name, allow_patterns))
+            if name != "me/mine":
+                raise OSError("no such repository")
+            return str(tmp_path / "model")
+
+    monkeypatch.setitem(sys.modules, "huggingface_hub", Hub)
+    assert gm.load("hf:me/mine").encoder.in_channels == 4
+    assert asked == [("me/mine", ["config.json", "model.safetensors", "README.md"])]
+    with pytest.raises(InputError, match="no such repository"):
+        gm.load("hf:me/other")
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    with pytest.raises(InputError, match=r"graphmae\[hub\]"):
+        gm.load("hf:me/mine")

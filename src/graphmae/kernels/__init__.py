@@ -69,12 +69,14 @@ def attend(
     return _implementation(x).attend(view, x, vectors, slope, p if training else 0.0, bias)
 
 
-def aggregate(view: View, x: Tensor, weight: Tensor | None = None, base: Tensor | None = None) -> Tensor:
-    """base_i + Σ_j w_ij · x_j for every row i: `x` [n, heads, channels], `weight` [num_edges, heads] (None: 1).
+def aggregate(
+    view: View, x: Tensor, weight: Tensor | None = None, own: Tensor | None = None, table: Tensor | None = None
+) -> Tensor:
+    """Σ_j w_ij · x_j for every row i: `x` [n, heads, channels], `weight` [num_edges, heads] (None: 1).
 
-    `base` [R, heads, channels] (None: 0).
+    With features of the rows' `own` [R, k] and a `table` [k, channels], plus own_i · table. `own` gets no gradient.
     """
-    return _implementation(x).aggregate(view, x, weight, base)
+    return _implementation(x).aggregate(view, x, weight, own, table)
 
 
 def lookup(adj: Adjacency, value: Tensor, rows: Tensor, table: Tensor, p: float = 0.0, training: bool = True) -> Tensor:

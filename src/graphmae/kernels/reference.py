@@ -21,13 +21,15 @@ def attend(view: View, x: Tensor, vectors: Tensor, slope: float, p: float, bias:
     return out if bias is None else out + bias.to(x.dtype)
 
 
-def aggregate(view: View, x: Tensor, weight: Tensor | None, base: Tensor | None = None) -> Tensor:
+def aggregate(
+    view: View, x: Tensor, weight: Tensor | None, own: Tensor | None = None, table: Tensor | None = None
+) -> Tensor:
     edges, sender, _, row = _edges(view)
     message = torch.cat([x, x.new_zeros(1, *x.shape[1:])])[sender]
     if weight is not None:
         message = message * weight[edges].unsqueeze(-1)
-    out = x.new_zeros(view.num_rows, *message.shape[1:]) if base is None else base.to(message.dtype)
-    return out.index_add(0, row, message)
+    out = x.new_zeros(view.num_rows, *message.shape[1:]).index_add(0, row, message)
+    return out if own is None or table is None else out + (own.detach().to(table.dtype) @ table).unsqueeze(1)
 
 
 def lookup(adj: Adjacency, value: Tensor, rows: Tensor, table: Tensor, p: float) -> Tensor:

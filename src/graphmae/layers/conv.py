@@ -162,17 +162,21 @@ class GINConv(nn.Module):
         super().__init__()
         self.mlp, self.eps, self.own = mlp, eps, own
         self.in_channels, self.width = int(mlp.in_channels), int(mlp.width)  # type: ignore[arg-type]
-        self.edge_map = nn.Linear(edge_channels, self.in_channels, bias=False) if edge_channels else None
+        self.edge_table: nn.Parameter | None = None
+        if edge_channels:
+            self.edge_table = nn.Parameter(torch.empty(edge_channels, self.in_channels))
+            nn.init.uniform_(self.edge_table, -(edge_channels**-0.5), edge_channels**-0.5)
 
     def forward(self, x: Tensor, edge_index: Edges, rows: Tensor | None = None) -> Tensor:
         view = kernels.view(edge_index, _num_nodes(x), rows)
-        base = None
-        if self.edge_map is not None:
-            sums = view.adj.edge_sums
-            if sums is None:
-                raise DataError("this encoder takes edge features, but the graph has none")
-            base = self.edge_map(sums if view.rows is None else sums.index_select(0, view.wanted)).unsqueeze(1)
-        out = kernels.aggregate(view, x.unsqueeze(1), base=base).squeeze(1)
+        sums = view.adj.edge_sums
+        if self.edge_table is None:
+            out = kernels.aggregate(view, x.unsqueeze(1)).squeeze(1)
+        elif sums is None:
+            raise DataError("this encoder takes edge features, but the graph has none")
+        else:
+            sums = sums if view.rows is None else sums.index_select(0, view.wanted)
+            out = kernels.aggregate(view, x.unsqueeze(1), None, sums, self.edge_table).squeeze(1)
         if self.own:
             out = torch.add(out, own_rows(x, view), alpha=1 + self.eps)
         return self.mlp(out, view.adj.valid)

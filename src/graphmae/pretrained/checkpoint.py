@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +20,7 @@ from ..results import read_json, write_json
 from ..runtime.environment import package_version
 from ..runtime.errors import ConfigError, InputError
 from .card import card
+from .places import find_checkpoint
 
 FORMAT = 1
 KINDS: dict[str, Registry[Any]] = {
@@ -118,16 +118,6 @@ def fill(module: nn.Module, folder: Path) -> None:
         module.load_state_dict(load_file(folder / "model.safetensors"))
     except (SafetensorError, OSError, RuntimeError) as error:
         raise InputError(f"{folder}: model.safetensors does not fit config.json or is damaged ({error})") from None
-
-
-def find_checkpoint(folder: str | Path) -> Path:
-    """The folder itself, or the first seed of a run."""
-    folder = Path(folder)
-    seeds = sorted(folder.glob("seed-*/config.json"), key=lambda p: int(re.sub(r"\D", "", p.parent.name) or 0))
-    for candidate in (folder / "config.json", *seeds):
-        if candidate.is_file():
-            return candidate.parent
-    raise InputError(f"{folder} is not a checkpoint: it holds no config.json (and no seed-N folder that does)")
 
 
 def fresh_encoder(model: GraphMAE) -> nn.Module:

@@ -31,10 +31,10 @@ for nodes, edges, heads, channels in [(7, 20, 2, 5), (5, 0, 1, 3), (3, 120, 2, 3
         vectors = torch.randn(2, heads, channels, requires_grad=True)
         shared = torch.randn(view.given.numel(), 1, channels, requires_grad=True)
         bias = torch.randn(heads, channels, requires_grad=True)
-        base = torch.randn(view.num_rows, heads, channels, requires_grad=True)
+        own, table = torch.randn(view.num_rows, 5), torch.randn(5, channels, requires_grad=True)
         for inputs, call in (
             ((x,), lambda m, d: m.aggregate(view, d(x), None)),
-            ((x, base), lambda m, d: m.aggregate(view, d(x), None, d(base))),
+            ((x, table), lambda m, d: m.aggregate(view, d(x), None, d(own), d(table))),
             ((x, weight), lambda m, d: m.aggregate(view, d(x), d(weight))),
             ((x, vectors, bias), lambda m, d: m.attend(view, d(x), d(vectors), 0.2, 0.0, d(bias))),
             ((shared, vectors), lambda m, d: m.attend(view, d(shared), d(vectors), 0.2, 0.0)),

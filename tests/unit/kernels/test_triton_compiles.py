@@ -17,8 +17,8 @@ NUMBERS = dict.fromkeys(("heads", "channels", "x_heads", "real", "count", "size"
                          "width", "sum_width"), "i32")
 NUMBERS |= dict.fromkeys(("p", "scale", "eps", "least", "decay", "beta1", "beta2", "momentum"), "fp32")
 FLOATS = {"x", "weight", "out", "alpha", "grad", "dots", "score", "vectors", "gx", "gscore", "sums", "bias", "shift",
-          "moments", "totals", "a", "b", "z", "cosine", "lengths", "param", "mean", "square", "lr", "step", "base",
-          "running_mean", "running_var"}
+          "moments", "totals", "a", "b", "z", "cosine", "lengths", "param", "mean", "square", "lr", "step", "own",
+          "table", "running_mean", "running_var"}
 LONG = {"ids", "node_ptr", "edge_ptr", "node_start", "edge_start", "sizes", "batch", "starts"}
 NARROW = {"codes": "*i8", "edge_sums": "*u8", "in_start": "*i8", "out_start": "*i8", "sender": "*i8",
           "receiver": "*i8", "back": "*i16"}
@@ -59,7 +59,7 @@ for some, pieces, indirect in ((False, True, False), (True, True, True), (True, 
     side = {"all_rows": not some, "all_ends": not some, "pieces": pieces, "indirect": indirect, "drop": some,
             "tile": 4, "block": 256}
     light = {k: v for k, v in side.items() if k not in ("drop", "block")} | {"padded": 4}
-    compile_for_hopper(aggregate._gather, {**side, "weighted": some, "biased": some, "based": some})
+    compile_for_hopper(aggregate._gather, {**side, "weighted": some, "biased": some, "features": 12 if some else 0})
     compile_for_hopper(attend._cols_backward, {**side, "shared": some, "num_heads": 4, "whole": not some})
     compile_for_hopper(attend._rows_backward, light)
     compile_for_hopper(attend._scores_backward, {**light, "shared": some, "block": 256})
@@ -70,9 +70,11 @@ for kernel in (norm._moments, norm._apply, norm._gradient_sums, norm._gradient):
     constants = {"chunks": 64, "height": 32, "width": 64} | ({"tracked": True} if kernel is norm._apply else {})
     compile_for_hopper(kernel, constants, rows="i32", slope="*fp32")
 for some in (False, True):
-    constants = {"block": 1024, "shifted": some, "normed": some, "drop": some}
-    compile_for_hopper(finish._forward, constants, rows="i32", slope="*fp32")
+    constants = {"block": 1024, "shifted": some, "drop": some}
+    compile_for_hopper(finish._forward, {**constants, "normed": some}, rows="i32", slope="*fp32")
     compile_for_hopper(finish._backward, constants, rows="i32", slope="*fp32")
+    tiles = {"height": 32, "width": 64, "steps": 4, "sloped": some, "shifted": some, "drop": some}
+    compile_for_hopper(finish._tiled_backward, tiles, rows="i32", slope="*fp32")
     compile_for_hopper(dropped_rows._dropped_rows, {"block": 1024, "drop": some}, rows="*i64")
     tiles = {"height": 64, "width": 64, "step": 16}
     compile_for_hopper(column_sums._column_sums, {**tiles, "both": some})

@@ -85,6 +85,8 @@ class _Aggregate(Function):
         return None, gx, gweight
 
 
-def aggregate(view: View, x: Tensor, weight: Tensor | None, base: Tensor | None = None) -> Tensor:
+def aggregate(
+    view: View, x: Tensor, weight: Tensor | None, own: Tensor | None = None, table: Tensor | None = None
+) -> Tensor:
     out = _Aggregate.apply(view, x.contiguous(), None if weight is None else weight.to(x.dtype).contiguous())
-    return out if base is None else out + base
+    return out if own is None or table is None else out + (own.detach().to(table.dtype) @ table).unsqueeze(1)

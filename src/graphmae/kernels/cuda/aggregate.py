@@ -30,12 +30,12 @@ from .tools import (
 @triton.jit
 def _gather(
     crow, edge, end, place, owners, piece_row, piece_begin, piece_end, piece_lone,
-    x, weight, seed, bias, base, out, heads, channels, x_heads, p, scale,
+    x, weight, seed, bias, own, table, out, heads, channels, x_heads, p, scale,
     all_rows: tl.constexpr, all_ends: tl.constexpr, pieces: tl.constexpr, indirect: tl.constexpr,
-    weighted: tl.constexpr, biased: tl.constexpr, based: tl.constexpr, drop: tl.constexpr,
+    weighted: tl.constexpr, biased: tl.constexpr, features: tl.constexpr, drop: tl.constexpr,
     tile: tl.constexpr, block: tl.constexpr,
 ):  # fmt: skip
-    """out[r, h] = bias[h] + base[r, h] + Σ_e dropout(weight)[e, h] · x[other end of e, h].
+    """out[r, h] = bias[h] + own[r] · table + Σ_e dropout(weight)[e, h] · x[other end of e, h].
 
     A program a piece, head and block of channels.
     """
@@ -62,9 +62,9 @@ def _gather(
     if biased:
         once = tl.where(leads, 1.0, 0.0)  # of several pieces, the first adds it
         result += once * tl.load(bias + h * channels + c, mask=inside, other=0.0).to(tl.float32)
-    if based:
-        own = tl.load(base + (r * heads + h) * channels + c, mask=inside, other=0.0).to(tl.float32)
-        result += tl.where(leads, 1.0, 0.0) * own
+    for k in tl.static_range(features):
+        share = tl.where(leads, 1.0, 0.0) * tl.load(own + r * features + k)
+        result += share * tl.load(table + k * channels + c, mask=inside, other=0.0).to(tl.float32)
     put(out + (r * heads + h) * channels + c, result, inside, lone)
 
 
@@ -86,17 +86,19 @@ def _edge_dots(row, col, position, place, a, b, out, heads, channels, block: tl.
 
 class _Aggregate(Function):
     @staticmethod
-    def forward(ctx: Any, view: View, x: Tensor, weight: Tensor | None, base: Tensor | None) -> Tensor:
+    def forward(
+        ctx: Any, view: View, x: Tensor, weight: Tensor | None, own: Tensor | None, table: Tensor | None
+    ) -> Tensor:
         ctx.view = view
-        ctx.save_for_backward(x, weight)
-        return gather(forward_side(view), view.num_rows, x, weight, x.size(1), base=base)
+        ctx.save_for_backward(x, weight, own)
+        return gather(forward_side(view), view.num_rows, x, weight, x.size(1), own=own, table=table)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        view, adj, (x, weight) = ctx.view, ctx.view.adj, ctx.saved_tensors
+        view, adj, (x, weight, own) = ctx.view, ctx.view.adj, ctx.saved_tensors
         grad, heads, channels = grad.contiguous(), grad.size(1), grad.size(2)
-        gx = gweight = None
+        gx = gweight = gtable = None
         if ctx.needs_input_grad[1]:
             gx = gather(backward_side(view), x.size(0), grad, weight, heads)
         if ctx.needs_input_grad[2]:
@@ -106,7 +108,9 @@ class _Aggregate(Function):
                     adj.row, adj.col, view.position, view.place, grad, x, gweight, heads, channels,
                     block=channel_block(channels), num_warps=1,
                 )  # fmt: skip
-        return None, gx, gweight, grad if ctx.needs_input_grad[3] else None
+        if ctx.needs_input_grad[4]:
+            gtable = own.t() @ grad.sum(1) if heads > 1 else own.t() @ grad.squeeze(1)
+        return None, gx, gweight, None, gtable
 
 
 def gather(
@@ -118,7 +122,8 @@ def gather(
     seed: Tensor | None = None,
     p: float = 0.0,
     bias: Tensor | None = None,
-    base: Tensor | None = None,
+    own: Tensor | None = None,
+    table: Tensor | None = None,
 ) -> Tensor:
     """[rows, heads, channels]: the weighted sums over the other ends; `x` [n, 1 or heads, channels]."""
     channels = x.size(2)
@@ -127,13 +132,18 @@ def gather(
         block = channel_block(channels)
         _gather[(side.programs, heads, triton.cdiv(channels, block))](
             **side.arguments, x=x, weight=x if weight is None else weight, bias=x if bias is None else bias,
-            base=x if base is None else base, out=out, heads=heads, channels=channels, x_heads=x.size(1),
-            **drawn(seed, p, x), weighted=weight is not None, biased=bias is not None, based=base is not None,
+            own=x if own is None else own, table=x if table is None else table, out=out,
+            heads=heads, channels=channels, x_heads=x.size(1), **drawn(seed, p, x), weighted=weight is not None,
+            biased=bias is not None, features=0 if own is None else own.size(1),
             tile=TILE, block=block, num_warps=WARPS,
         )  # fmt: skip
     return out
 
 
-def aggregate(view: View, x: Tensor, weight: Tensor | None, base: Tensor | None = None) -> Tensor:
+def aggregate(
+    view: View, x: Tensor, weight: Tensor | None, own: Tensor | None = None, table: Tensor | None = None
+) -> Tensor:
     weights = None if weight is None else weight.to(x.dtype).contiguous()
-    return _Aggregate.apply(view, x.contiguous(), weights, None if base is None else base.to(x.dtype).contiguous())
+    if own is not None and table is not None:
+        own, table = own.detach().to(x.dtype).contiguous(), table.to(x.dtype).contiguous()
+    return _Aggregate.apply(view, x.contiguous(), weights, own, table)

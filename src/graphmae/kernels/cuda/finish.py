@@ -19,6 +19,7 @@ from .tools import fresh_seed, kept
 
 WIDEST = 8192  # channels a program can hold
 PROGRAMS = 1024  # of the gradient: each goes over its share of the rows and adds up what the weights get
+HEIGHT, WIDTH, STEPS = 32, 64, 4  # rows and channels of a tile, and tiles, one below the other, of a program
 
 
 @triton.jit
@@ -59,45 +60,74 @@ def _forward(
 @triton.jit
 def _backward(
     x, shift, weight, bias, slope, seed, grad, out, sums, rows, channels, eps, p, scale,
-    shifted: tl.constexpr, normed: tl.constexpr, drop: tl.constexpr, block: tl.constexpr,
+    shifted: tl.constexpr, drop: tl.constexpr, block: tl.constexpr,
 ):  # fmt: skip
-    """sums: gradients of the slope (one number) and of the shift, and where there is a norm, of its weight and bias."""
+    """sums: gradients of the slope (one number), of the shift, and of the norm's weight and bias."""
     at = tl.program_id(0)
     c = tl.arange(0, block)
     inside = c < channels
     below = tl.load(slope)
     lost = tl.zeros((block,), dtype=tl.float32)
     total = tl.zeros((block,), dtype=tl.float32)
-    if normed:
-        w = tl.load(weight + c, mask=inside, other=0.0)
-        b = tl.load(bias + c, mask=inside, other=0.0)
-        along = tl.zeros((block,), dtype=tl.float32)
-        plain = tl.zeros((block,), dtype=tl.float32)
+    along = tl.zeros((block,), dtype=tl.float32)
+    plain = tl.zeros((block,), dtype=tl.float32)
+    w = tl.load(weight + c, mask=inside, other=0.0)
+    b = tl.load(bias + c, mask=inside, other=0.0)
     for start in range(at, rows, tl.num_programs(0)):
         row = tl.cast(start, tl.int64)
         v = _moved(x, shift, row, c, inside, channels, shifted)
         g = tl.load(grad + row * channels + c, mask=inside, other=0.0).to(tl.float32)
         if drop:
             g *= kept(seed, row, c, p, scale)
-        if normed:
-            normal, rstd = _normal(v, inside, channels, eps)
-            v = normal * w + b
+        normal, rstd = _normal(v, inside, channels, eps)
+        v = normal * w + b
         lost += tl.where(v > 0, 0.0, g * v)
         g = tl.where(v > 0, g, below * g)
-        if normed:
-            along += g * normal
-            plain += g
-            g = g * w
-            first, second = tl.sum(g, axis=0) / channels, tl.sum(g * normal, axis=0) / channels
-            g = (g - first - normal * second) * rstd
+        along += g * normal
+        plain += g
+        g = g * w
+        first, second = tl.sum(g, axis=0) / channels, tl.sum(g * normal, axis=0) / channels
+        g = (g - first - normal * second) * rstd
         total += g
         tl.store(out + row * channels + c, g, mask=inside)
     tl.atomic_add(sums, tl.sum(tl.where(inside, lost, 0.0), axis=0))
     if shifted:
         tl.atomic_add(sums + 1 + c, total, mask=inside)
-    if normed:
-        tl.atomic_add(sums + 1 + channels + c, along, mask=inside)
-        tl.atomic_add(sums + 1 + 2 * channels + c, plain, mask=inside)
+    tl.atomic_add(sums + 1 + channels + c, along, mask=inside)
+    tl.atomic_add(sums + 1 + 2 * channels + c, plain, mask=inside)
+
+
+@triton.jit
+def _tiled_backward(
+    x, shift, slope, seed, grad, out, sums, rows, channels, p, scale,
+    shifted: tl.constexpr, sloped: tl.constexpr, drop: tl.constexpr,
+    height: tl.constexpr, width: tl.constexpr, steps: tl.constexpr,
+):  # fmt: skip
+    """The same without a norm: no row has to be seen whole, so few programs add to what the shift gets."""
+    c = tl.program_id(1) * width + tl.arange(0, width)
+    inside = c < channels
+    below = tl.load(slope)
+    lost = tl.zeros((width,), dtype=tl.float32)
+    total = tl.zeros((width,), dtype=tl.float32)
+    for step in tl.static_range(steps):
+        i = ((tl.program_id(0) * steps + step) * height + tl.arange(0, height)).to(tl.int64)
+        here = (i < rows)[:, None] & inside[None, :]
+        at = i[:, None] * channels + c[None, :]
+        v = tl.load(x + at, mask=here, other=0.0).to(tl.float32)
+        if shifted:
+            v += tl.load(shift + c, mask=inside, other=0.0)[None, :]
+        g = tl.load(grad + at, mask=here, other=0.0).to(tl.float32)
+        if drop:
+            g *= kept(seed, i[:, None], c[None, :], p, scale)
+        if sloped:
+            lost += tl.sum(tl.where(v > 0, 0.0, g * v), axis=0)
+        g = tl.where(v > 0, g, below * g)
+        total += tl.sum(g, axis=0)
+        tl.store(out + at, g, mask=here)
+    if sloped:
+        tl.atomic_add(sums, tl.sum(lost, axis=0))
+    if shifted:
+        tl.atomic_add(sums + 1 + c, total, mask=inside)
 
 
 class _Finish(Function):
@@ -128,13 +158,28 @@ class _Finish(Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         x, shift, weight, bias, slope, seed = ctx.saved_tensors
         grad, out, (rows, channels) = grad.contiguous(), torch.empty_like(x), x.shape
-        programs = max(1, min(PROGRAMS, triton.cdiv(rows, 8)))
         sums = x.new_zeros(1 + channels * (1 if weight is None else 3), dtype=torch.float32)
+        sloped = ctx.needs_input_grad[4]
+        if weight is None:
+            named = {
+                "x": x,
+                "shift": x if shift is None else shift,
+                "slope": slope,
+                "seed": x if seed is None else seed,
+            }
+            options = {key: ctx.options[key] for key in ("channels", "p", "scale", "shifted", "drop")}
+            _tiled_backward[(max(1, triton.cdiv(rows, HEIGHT * STEPS)), triton.cdiv(channels, WIDTH))](
+                **named, grad=grad, out=out, sums=sums, rows=rows, **options, sloped=sloped,
+                height=HEIGHT, width=WIDTH, steps=STEPS,
+            )  # fmt: skip
+            lost = sums[0].reshape(slope.shape) if sloped else None
+            return out, None if shift is None else sums[1:], None, None, lost, None, None
+        programs = max(1, min(PROGRAMS, triton.cdiv(rows, 8)))
         _backward[(programs,)](
             **_named(x, shift, weight, bias, slope, seed), grad=grad, out=out, sums=sums, rows=rows,
-            **ctx.options,
+            **{key: value for key, value in ctx.options.items() if key != "normed"},
         )  # fmt: skip
-        total, along, plain = (*sums[1:].split(channels), None, None)[:3]
+        total, along, plain = sums[1:].split(channels)
         return out, None if shift is None else total, along, plain, sums[0].reshape(slope.shape), None, None
 
 

@@ -18,8 +18,10 @@ TILE, BLOCK, WARPS = 4, 256, 1
 
 
 def channel_block(channels: int) -> int:
-    """How many channels one program handles: a power of two."""
-    return min(triton.next_power_of_2(channels), BLOCK)
+    """How many channels one program handles: a power of two, a smaller one where less of it lies idle."""
+    if channels <= BLOCK:
+        return triton.next_power_of_2(channels)
+    return min((BLOCK, BLOCK // 2), key=lambda block: triton.cdiv(channels, block) * block)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,48 @@
+"""Where a checkpoint is found: a folder, a run's folder, a model that comes with graphmae, or the Hugging Face hub."""
+
+from __future__ import annotations
+
+import re
+from importlib import resources
+from pathlib import Path
+
+from ..runtime.errors import InputError
+
+HUB = "hf:"
+FILES = ["config.json", "model.safetensors", "README.md"]
+
+
+def shipped() -> list[str]:
+    """Names of the models that come with graphmae."""
+    return sorted(folder.name for folder in _folder().glob("*") if (folder / "config.json").is_file())
+
+
+def find_checkpoint(place: str | Path) -> Path:
+    """The folder of a checkpoint: the one named, the first seed of a run, a shipped model's, a downloaded one."""
+    if str(place).startswith(HUB):
+        return from_hub(str(place).removeprefix(HUB))
+    folder = Path(place)
+    seeds = sorted(folder.glob("seed-*/config.json"), key=lambda p: int(re.sub(r"\D", "", p.parent.name) or 0))
+    for candidate in (folder / "config.json", *seeds):
+        if candidate.is_file():
+            return candidate.parent
+    if str(place) in shipped():
+        return _folder() / str(place)
+    known = f"; with graphmae come: {', '.join(shipped())}" if shipped() and not folder.exists() else ""
+    raise InputError(f"{place} is not a checkpoint: it holds no config.json (and no seed-N folder that does){known}")
+
+
+def from_hub(name: str) -> Path:
+    """Download OWNER/NAME from the Hugging Face hub, or take it from its cache."""
+    try:
+        from huggingface_hub import snapshot_download
+    except ImportError:
+        raise InputError("models on the hub need huggingface_hub: pip install 'graphmae[hub]'") from None
+    try:
+        return Path(snapshot_download(name, allow_patterns=FILES))
+    except Exception as error:  # whatever the network or the hub says, it means the same to the user
+        raise InputError(f"{HUB}{name} cannot be had from the hub ({type(error).__name__}: {error})") from None
+
+
+def _folder() -> Path:
+    return Path(str(resources.files("graphmae"))) / "checkpoints"
