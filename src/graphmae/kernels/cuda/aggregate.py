@@ -30,12 +30,12 @@ from .tools import (
 @triton.jit
 def _gather(
     crow, edge, end, place, owners, piece_row, piece_begin, piece_end, piece_lone,
-    x, weight, seed, bias, own, table, out, heads, channels, x_heads, p, scale,
+    x, weight, seed, bias, base, out, heads, channels, x_heads, p, scale,
     all_rows: tl.constexpr, all_ends: tl.constexpr, pieces: tl.constexpr, indirect: tl.constexpr,
-    weighted: tl.constexpr, biased: tl.constexpr, features: tl.constexpr, drop: tl.constexpr,
+    weighted: tl.constexpr, biased: tl.constexpr, based: tl.constexpr, drop: tl.constexpr,
     tile: tl.constexpr, block: tl.constexpr,
 ):  # fmt: skip
-    """out[r, h] = bias[h] + own[r] · table + Σ_e dropout(weight)[e, h] · x[other end of e, h].
+    """out[r, h] = bias[h] + base[r] + Σ_e dropout(weight)[e, h] · x[other end of e, h].
 
     A program a piece, head and block of channels.
     """
@@ -62,10 +62,26 @@ def _gather(
     if biased:
         once = tl.where(leads, 1.0, 0.0)  # of several pieces, the first adds it
         result += once * tl.load(bias + h * channels + c, mask=inside, other=0.0).to(tl.float32)
-    for k in tl.static_range(features):
-        share = tl.where(leads, 1.0, 0.0) * tl.load(own + r * features + k)
-        result += share * tl.load(table + k * channels + c, mask=inside, other=0.0).to(tl.float32)
+    if based:
+        result += tl.where(leads, 1.0, 0.0) * tl.load(base + r * channels + c, mask=inside, other=0.0)
     put(out + (r * heads + h) * channels + c, result, inside, lone)
+
+
+@triton.jit
+def _own(
+    own, table, out, rows, channels,
+    features: tl.constexpr, padded: tl.constexpr, height: tl.constexpr, width: tl.constexpr,
+):  # fmt: skip
+    """out = own · table, for a handful of features: a product too thin for the libraries."""
+    i = tl.program_id(0) * height + tl.arange(0, height)
+    c = tl.program_id(1) * width + tl.arange(0, width)
+    k = tl.arange(0, padded)
+    known = k < features
+    left = tl.load(own + i[:, None] * features + k[None, :], mask=(i < rows)[:, None] & known[None, :], other=0.0)
+    inside = c < channels
+    right = tl.load(table + k[:, None] * channels + c[None, :], mask=known[:, None] & inside[None, :], other=0.0)
+    at = out + i[:, None].to(tl.int64) * channels + c[None, :]
+    tl.store(at, tl.dot(left, right, input_precision="ieee"), mask=(i < rows)[:, None] & inside[None, :])
 
 
 @triton.jit
@@ -91,7 +107,8 @@ class _Aggregate(Function):
     ) -> Tensor:
         ctx.view = view
         ctx.save_for_backward(x, weight, own)
-        return gather(forward_side(view), view.num_rows, x, weight, x.size(1), own=own, table=table)
+        base = None if own is None or table is None else _own_product(own, table)
+        return gather(forward_side(view), view.num_rows, x, weight, x.size(1), base=base)
 
     @staticmethod
     @once_differentiable
@@ -113,6 +130,17 @@ class _Aggregate(Function):
         return None, gx, gweight, None, gtable
 
 
+def _own_product(own: Tensor, table: Tensor) -> Tensor:
+    (rows, features), channels = own.shape, table.size(1)
+    out = own.new_empty(rows, channels)
+    if out.numel():
+        padded = max(16, triton.next_power_of_2(features))
+        _own[(triton.cdiv(rows, 64), triton.cdiv(channels, 64))](
+            own, table, out, rows, channels, features=features, padded=padded, height=64, width=64
+        )
+    return out
+
+
 def gather(
     side: Side,
     rows: int,
@@ -122,8 +150,7 @@ def gather(
     seed: Tensor | None = None,
     p: float = 0.0,
     bias: Tensor | None = None,
-    own: Tensor | None = None,
-    table: Tensor | None = None,
+    base: Tensor | None = None,
 ) -> Tensor:
     """[rows, heads, channels]: the weighted sums over the other ends; `x` [n, 1 or heads, channels]."""
     channels = x.size(2)
@@ -132,9 +159,9 @@ def gather(
         block = channel_block(channels)
         _gather[(side.programs, heads, triton.cdiv(channels, block))](
             **side.arguments, x=x, weight=x if weight is None else weight, bias=x if bias is None else bias,
-            own=x if own is None else own, table=x if table is None else table, out=out,
+            base=x if base is None else base, out=out,
             heads=heads, channels=channels, x_heads=x.size(1), **drawn(seed, p, x), weighted=weight is not None,
-            biased=bias is not None, features=0 if own is None else own.size(1),
+            biased=bias is not None, based=base is not None,
             tile=TILE, block=block, num_warps=WARPS,
         )  # fmt: skip
     return out
