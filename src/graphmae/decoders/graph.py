@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from .. import kernels
 from ..layers import MLP as Perceptron
-from ..layers import Block, Factored, GATConv, GCNConv, GINConv
+from ..layers import Block, Factored, GATConv, GCNConv, GINConv, PReLU
 from ..runtime.errors import ConfigError, unknown
 from .base import REGISTRY, Decoder
 
@@ -128,4 +128,4 @@ class MoleculeGIN(_ConvDecoder):
     ) -> None:
         mlp = Perceptron(in_channels, 2 * in_channels, out_channels, activation=activation, bias=False)
         super().__init__(Block(GINConv(mlp, edge_channels=edge_channels, own=False), dropout), bias)
-        self.entrance = nn.PReLU()
+        self.entrance = PReLU()

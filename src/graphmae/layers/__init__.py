@@ -4,7 +4,7 @@ from .block import Block
 from .conv import GATConv, GCNConv, GINConv
 from .inputs import BagRows, Bags, Factored, MaskedInput, aligned, bags_of
 from .mlp import MLP
-from .norm import NormAct, activations, norms
+from .norm import NormAct, PReLU, activations, norms
 from .product import Linear, product
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "Linear",
     "MaskedInput",
     "NormAct",
+    "PReLU",
     "activations",
     "aligned",
     "bags_of",

@@ -26,6 +26,13 @@ activations: dict[str, Callable[[], nn.Module]] = {
 }
 
 
+class PReLU(nn.PReLU):
+    """torch's, by the kernel."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return kernels.prelu(x, self.weight)
+
+
 class NormAct(nn.Module):
     """activation(norm(x)).
 

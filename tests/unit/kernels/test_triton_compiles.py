@@ -72,8 +72,10 @@ for kernel in (norm._moments, norm._apply, norm._gradient_sums, norm._gradient):
     compile_for_hopper(kernel, constants, rows="i32", slope="*fp32")
 for some in (False, True):
     constants = {"block": 1024, "shifted": some, "drop": some}
-    compile_for_hopper(finish._forward, {**constants, "normed": some}, rows="i32", slope="*fp32")
+    compile_for_hopper(finish._forward, constants, rows="i32", slope="*fp32")
     compile_for_hopper(finish._backward, constants, rows="i32", slope="*fp32")
+    tiles = {"height": 32, "width": 64, "shifted": some, "drop": some}
+    compile_for_hopper(finish._tiled_forward, tiles, rows="i32", slope="*fp32")
     tiles = {"height": 32, "width": 64, "steps": 4, "sloped": some, "shifted": some, "drop": some}
     compile_for_hopper(finish._tiled_backward, tiles, rows="i32", slope="*fp32")
     compile_for_hopper(dropped_rows._dropped_rows, {"block": 1024, "drop": some}, rows="*i64")

@@ -55,11 +55,14 @@ class _Cosine(Function):
         ctx.least, ctx.block = least, block
         ctx.save_for_backward(z, x, cosine, lengths)
         ctx.mark_non_differentiable(lengths)
+        ctx.set_materialize_grads(False)
         return cosine, lengths
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad: Tensor, _: Any) -> tuple[Tensor, None, None]:
+    def backward(ctx: Any, grad: Tensor | None, _: Any) -> tuple[Tensor | None, None, None]:
+        if grad is None:
+            return None, None, None
         z, x, cosine, lengths = ctx.saved_tensors
         out = torch.empty_like(z)
         if out.numel():

@@ -42,15 +42,14 @@ def _normal(v, inside, channels, eps):
 @triton.jit
 def _forward(
     x, shift, weight, bias, slope, seed, out, channels, eps, p, scale,
-    shifted: tl.constexpr, normed: tl.constexpr, drop: tl.constexpr, block: tl.constexpr,
+    shifted: tl.constexpr, drop: tl.constexpr, block: tl.constexpr,
 ):  # fmt: skip
     row = tl.program_id(0).to(tl.int64)
     c = tl.arange(0, block)
     inside = c < channels
     v = _moved(x, shift, row, c, inside, channels, shifted)
-    if normed:
-        normal, _ = _normal(v, inside, channels, eps)
-        v = normal * tl.load(weight + c, mask=inside, other=0.0) + tl.load(bias + c, mask=inside, other=0.0)
+    normal, _ = _normal(v, inside, channels, eps)
+    v = normal * tl.load(weight + c, mask=inside, other=0.0) + tl.load(bias + c, mask=inside, other=0.0)
     v = tl.where(v > 0, v, tl.load(slope) * v)
     if drop:
         v *= kept(seed, row, c, p, scale)
@@ -98,12 +97,32 @@ def _backward(
 
 
 @triton.jit
+def _tiled_forward(
+    x, shift, slope, seed, out, rows, channels, p, scale,
+    shifted: tl.constexpr, drop: tl.constexpr, height: tl.constexpr, width: tl.constexpr,
+):  # fmt: skip
+    """The same without a norm: no row has to be seen whole."""
+    c = tl.program_id(1) * width + tl.arange(0, width)
+    inside = c < channels
+    i = (tl.program_id(0) * height + tl.arange(0, height)).to(tl.int64)
+    here = (i < rows)[:, None] & inside[None, :]
+    at = i[:, None] * channels + c[None, :]
+    v = tl.load(x + at, mask=here, other=0.0).to(tl.float32)
+    if shifted:
+        v += tl.load(shift + c, mask=inside, other=0.0)[None, :]
+    v = tl.where(v > 0, v, tl.load(slope) * v)
+    if drop:
+        v *= kept(seed, i[:, None], c[None, :], p, scale)
+    tl.store(out + at, v, mask=here)
+
+
+@triton.jit
 def _tiled_backward(
     x, shift, slope, seed, grad, out, sums, rows, channels, p, scale,
     shifted: tl.constexpr, sloped: tl.constexpr, drop: tl.constexpr,
     height: tl.constexpr, width: tl.constexpr, steps: tl.constexpr,
 ):  # fmt: skip
-    """The same without a norm: no row has to be seen whole, so few programs add to what the shift gets."""
+    """Likewise; few programs add to what the shift gets."""
     c = tl.program_id(1) * width + tl.arange(0, width)
     inside = c < channels
     below = tl.load(slope)
@@ -145,12 +164,16 @@ class _Finish(Function):
         out, seed, (rows, channels) = torch.empty_like(x), fresh_seed(p, x.device), x.shape
         ctx.options = {
             "channels": channels, "eps": eps, "p": p, "scale": 1 / (1 - p), "shifted": shift is not None,
-            "normed": weight is not None, "drop": p > 0, "block": triton.next_power_of_2(channels),
+            "drop": p > 0, "block": triton.next_power_of_2(channels),
             "num_warps": 4 if channels > 256 else 1,
         }  # fmt: skip
         ctx.save_for_backward(x, shift, weight, bias, slope, seed)
-        if rows:
+        if rows and weight is not None:
             _forward[(rows,)](**_named(x, shift, weight, bias, slope, seed), out=out, **ctx.options)
+        elif rows:
+            _tiled_forward[(triton.cdiv(rows, HEIGHT), triton.cdiv(channels, WIDTH))](
+                **_without_norm(x, shift, slope, seed, ctx.options), out=out, rows=rows, height=HEIGHT, width=WIDTH
+            )
         return out
 
     @staticmethod
@@ -161,23 +184,16 @@ class _Finish(Function):
         sums = x.new_zeros(1 + channels * (1 if weight is None else 3), dtype=torch.float32)
         sloped = ctx.needs_input_grad[4]
         if weight is None:
-            named = {
-                "x": x,
-                "shift": x if shift is None else shift,
-                "slope": slope,
-                "seed": x if seed is None else seed,
-            }
-            options = {key: ctx.options[key] for key in ("channels", "p", "scale", "shifted", "drop")}
             _tiled_backward[(max(1, triton.cdiv(rows, HEIGHT * STEPS)), triton.cdiv(channels, WIDTH))](
-                **named, grad=grad, out=out, sums=sums, rows=rows, **options, sloped=sloped,
-                height=HEIGHT, width=WIDTH, steps=STEPS,
+                **_without_norm(x, shift, slope, seed, ctx.options), grad=grad, out=out, sums=sums, rows=rows,
+                sloped=sloped, height=HEIGHT, width=WIDTH, steps=STEPS,
             )  # fmt: skip
             lost = sums[0].reshape(slope.shape) if sloped else None
             return out, None if shift is None else sums[1:], None, None, lost, None, None
         programs = max(1, min(PROGRAMS, triton.cdiv(rows, 8)))
         _backward[(programs,)](
             **_named(x, shift, weight, bias, slope, seed), grad=grad, out=out, sums=sums, rows=rows,
-            **{key: value for key, value in ctx.options.items() if key != "normed"},
+            **ctx.options,
         )  # fmt: skip
         total, along, plain = sums[1:].split(channels)
         return out, None if shift is None else total, along, plain, sums[0].reshape(slope.shape), None, None
@@ -187,6 +203,15 @@ def _named(*tensors: Tensor | None) -> dict[str, Tensor | None]:
     """What both kernels take; a kernel takes no None, and looks at none of those."""
     present = [tensors[0] if tensor is None else tensor for tensor in tensors]
     return dict(zip(("x", "shift", "weight", "bias", "slope", "seed"), present, strict=True))
+
+
+def _without_norm(
+    x: Tensor, shift: Tensor | None, slope: Tensor, seed: Tensor | None, options: dict[str, Any]
+) -> dict[str, Any]:
+    """What the two kernels without a norm take."""
+    named = _named(x, shift, None, None, slope, seed)
+    known = {key: options[key] for key in ("channels", "p", "scale", "shifted", "drop")}
+    return {**{key: named[key] for key in ("x", "shift", "slope", "seed")}, **known}
 
 
 def layer_norm(

@@ -165,11 +165,14 @@ class _BatchNorm(Function):
         ctx.save_for_backward(x, weight, bias, slope, valid, moments)
         mean, var = moments
         ctx.mark_non_differentiable(mean, var)
+        ctx.set_materialize_grads(False)  # no zeros for those two
         return out, mean, var
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad: Tensor, *_: Any) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, grad: Tensor | None, *_: Any) -> tuple[Tensor | None, ...]:
+        if grad is None:
+            return (None,) * 7
         x, weight, bias, slope, valid, moments = ctx.saved_tensors
         (rows, channels), grad, out = x.shape, grad.contiguous(), torch.empty_like(x)
         sums, totals = x.new_empty(CHUNKS, 3, channels), x.new_empty(3, channels)
