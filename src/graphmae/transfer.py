@@ -43,7 +43,7 @@ def starting_point(recipe: Recipe, assay: Assay) -> tuple[Recipe, GraphMAE]:
             options = {k: v for k, v in described.items() if k not in ("name", "in_channels", "out_channels")}
             parts[kind] = Part(described["name"], options)
     recipe = replace(recipe, **parts, evaluation=replace(recipe.evaluation, rule=settings.rule))  # type: ignore[arg-type]
-    assay.split  # noqa: B018 – a split that cannot be made is refused now
+    assay.check_split()
     return recipe, network
 
 

@@ -209,3 +209,35 @@ def test_the_demo_falls_back_to_the_synthetic_graph_and_says_so(tmp_path: Path) 
     assert "NOTE: CiteSeer cannot be had here" in done.stderr
     assert "untrained encoder" in done.stdout
     assert str(tmp_path / "run") in done.stdout
+
+
+def test_from_smiles_to_predictions_in_three_commands(tmp_path: Path) -> None:
+    pytest.importorskip("rdkit", reason="RDKit is not installed")
+    own = {"GRAPHMAE_CACHE": str(tmp_path / "cache")}
+    smiles = [f"{'C' * (1 + i % 9)}{'N' if i % 2 else 'O'}{'C' * (i % 4)}" for i in range(60)]
+    (tmp_path / "all.smi").write_text("\n".join([*smiles, "C(C"]) + "\n")
+    (tmp_path / "assay.csv").write_text(
+        "SMILES,basic,solubility\n" + "".join(f"{s},{int('N' in s)},{len(s) / 3}\n" for s in smiles)
+    )
+    (tmp_path / "new.csv").write_text("id,SMILES\na,CCN\nb,nonsense\nc,CCO\n")
+    tiny = ["--set", "train.epochs=1", "--set", "encoder.hidden_channels=8", "--set", "encoder.num_layers=2"]
+    done = graphmae("pretrain", "all.smi", "--out", "model", *tiny, cwd=tmp_path, **own)
+    assert done.returncode == 0, done.stderr
+    assert "1 of 61 strings are no molecules" in done.stderr
+    table = ["assay.csv", "--smiles", "SMILES", "--split", "random", "--set", "finetune.epochs=2"]
+    done = graphmae("finetune", "model", *table, "--targets", "basic", "--out", "run", "--json", cwd=tmp_path, **own)
+    assert done.returncode == 0, done.stderr
+    summary = json.loads(done.stdout)
+    assert summary["metric"] == "roc-auc" and set(summary["baselines"]) == {"ecfp-linear", "ecfp-forest"}
+    done = graphmae("predict", "run", "new.csv", "--smiles", "SMILES", "-o", "out.csv", cwd=tmp_path, **own)
+    assert done.returncode == 0, done.stderr
+    assert "3 rows" in done.stdout and "1 of them" in done.stdout
+    lines = (tmp_path / "out.csv").read_text().splitlines()
+    assert lines[0] == "id,SMILES,basic_predicted,problem"
+    assert lines[2] == "b,nonsense,,not a molecule"
+    assert [line.split(",")[0] for line in lines[1:]] == ["a", "b", "c"]
+    refused(graphmae("predict", "model", "new.csv", cwd=tmp_path, **own), "fine-tune it first")
+    refused(graphmae("finetune", "run", *table, cwd=tmp_path, **own), "holds a fine-tuned model")
+    refused(graphmae("finetune", "nowhere", *table, cwd=tmp_path, **own), "nowhere is not a checkpoint")
+    refused(graphmae("finetune", "model", *table, "-t", "basci", cwd=tmp_path, **own), "did you mean 'basic'")
+    refused(graphmae("predict", "run", "new.csv", "-o", "out.xlsx", cwd=tmp_path, **own), "unknown format '.xlsx'")

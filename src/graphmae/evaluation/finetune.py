@@ -98,7 +98,8 @@ def _train(
         weight.requires_grad_(True)
     rates: dict[str, Any] = {"lr": settings.lr, "weight_decay": settings.weight_decay, **loop}
     if len(opened) == 1:  # the head alone: what it sees does not change
-        seen = torch.cat([predictor.embed(batch.x, batch.graph) for batch in _batches(store, None)])
+        with torch.no_grad():
+            seen = torch.cat([predictor.embed(batch.x, batch.graph) for batch in _batches(store)])
 
         def head_step(ids: Tensor) -> Tensor:
             rows = nn.functional.dropout(seen[ids], predictor.dropout)
@@ -111,9 +112,7 @@ def _train(
             return predictor.loss(predictor(batch.x, batch.graph), targets[batch.ids])
 
         numbers = _shuffled(train, settings.batch_size)
-        on_cuda = targets.is_cuda and kernels.has(
-            "cuda"
-        )  # there the steps are recorded, and take the molecules by their numbers
+        on_cuda = targets.is_cuda and kernels.has("cuda")  # there steps are recorded, molecules taken by their numbers
 
         def batches() -> Iterator[Any]:
             yield from numbers() if on_cuda else map(store.take, numbers())
@@ -133,10 +132,9 @@ def _shuffled(train: Tensor, size: int, device: torch.device | None = None) -> C
     return epoch
 
 
-@torch.no_grad()
-def _batches(store: GraphStore, ids: Tensor | None) -> list[GraphBatch]:
-    chosen = torch.arange(len(store)) if ids is None else ids
-    return [store.take(part) for part in chosen.split(AT_ONCE)]
+def _batches(store: GraphStore, ids: Tensor | None = None) -> Iterator[GraphBatch]:
+    """The molecules `ids` (None: all), some at a time."""
+    yield from map(store.take, (torch.arange(len(store)) if ids is None else ids).split(AT_ONCE))
 
 
 class _Judge:
@@ -148,7 +146,7 @@ class _Judge:
         self.predictor, self.keep = predictor, keep
         self.count = len(split["val"])
         ids = torch.cat([split["val"], split["test"]])
-        self.batches, self.truth = _batches(store, ids), targets[ids.to(targets.device)]
+        self.batches, self.truth = list(_batches(store, ids)), targets[ids.to(targets.device)]
         self.validation: list[Tensor] = []
         self.tests: list[Tensor] = []
         self.absolute: list[Tensor] = []
@@ -197,4 +195,4 @@ def predict_graphs(predictor: Predictor, graphs: GraphSet, device: torch.device)
     predictor.to(device).eval()
     store = GraphStore(graphs, device)
     with torch.no_grad():
-        return torch.cat([predictor.answer(predictor(b.x, b.graph)).cpu() for b in _batches(store, None)])
+        return torch.cat([predictor.answer(predictor(b.x, b.graph)).cpu() for b in _batches(store)])

@@ -107,3 +107,20 @@ def test_other_splits() -> None:
         given_split(["train", "tset"])
     with pytest.raises(DataError, match="the val part"):
         given_split(["train", "test"])
+
+
+def test_a_split_that_leaves_a_part_without_both_classes_is_refused(tmp_path: Path) -> None:
+    rows = [
+        f"{'C' * (i + 1)},{int(i % 3 == 0)},{'train' if i < 16 else 'val' if i < 18 else 'test'}" for i in range(22)
+    ]
+    rows[15], rows[18] = "CO,0,train", "CCO,0,test"  # one class left in the test part
+    rows[21] = "CCCO,0,test"
+    good = read_assay(table(tmp_path, "smiles,y,part", *rows), targets=["y"], split="part", kind="regression")
+    good.check_split()
+    bad = read_assay(table(tmp_path, "smiles,y,part", *rows), targets=["y"], split="part")
+    with pytest.raises(DataError, match=r"test part \(4 molecules\) no target has both classes"):
+        bad.check_split()
+    rows[16], rows[17] = "CF,,val", "CCF,,val"
+    empty = read_assay(table(tmp_path, "smiles,y,part", *rows), targets=["y"], split="part", kind="regression")
+    with pytest.raises(DataError, match=r"val part \(2 molecules\) no target has a value"):
+        empty.check_split()

@@ -77,6 +77,18 @@ class Assay:
             return random_split(len(self), self.split_seed)
         return scaffold_split(self.store.derived("scaffolds", lambda: scaffold_groups(self.readable)))
 
+    def check_split(self) -> None:
+        """Refuse a split by which nothing can be learned, chosen or tested."""
+        for part, positions in self.split.items():
+            measured = self.kind == "regression" and part != "train"  # an error can be computed of any value
+            poor = _is_empty if measured else _is_constant
+            if all(poor(column) for column in self.targets[positions].T):
+                lacks = "both classes" if self.kind == "classification" else "a value" if measured else "two values"
+                raise DataError(
+                    f"{self.name}: in the {part} part ({len(positions)} molecules) no target has {lacks}; "
+                    "take --split random, a column of your own, or more molecules"
+                )
+
     def graphs(self) -> GraphSet:
         """The molecules as graphs."""
         return self.store.graphs(range(len(self)))
@@ -226,6 +238,10 @@ def _is_numeric(rows: list[list[str]], column: int) -> bool:
         return bool(known) and bool(np.isfinite([float(text) for text in known]).all())
     except ValueError:
         return False
+
+
+def _is_empty(column: np.ndarray) -> bool:
+    return bool(np.isnan(column).all())
 
 
 def _is_constant(column: np.ndarray) -> bool:
