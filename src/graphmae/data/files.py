@@ -30,7 +30,8 @@ def read_graph(path: str | Path) -> Data:
         return check_graph(_from_npz(path), str(path))
     if path.suffix == ".pt":
         return check_graph(_from_pt(path), str(path))
-    raise DataError(f"{path}: unknown kind of graph file. Allowed: .npz (arrays {', '.join(KEYS)}), .pt (a PyG Data)")
+    kinds = f".npz (arrays {', '.join(KEYS)}), .pt (a PyG Data), .smi (molecules)"
+    raise DataError(f"{path}: unknown kind of graph file. Allowed: {kinds}")
 
 
 @REGISTRY.register("file")
@@ -50,7 +51,7 @@ def section_of(source: str | Path) -> dict[str, str]:
     if not Path(source).exists() and not Path(source).suffix:
         ways = "or the path of a .npz, .pt or .smi file, or of a folder with TU files"
         raise DataError(f"{unknown('data set', str(source), REGISTRY.names())}; {ways}")
-    if Path(str(source).removesuffix(".gz")).suffix in MOLECULES:
+    if Path(str(source).lower().removesuffix(".gz")).suffix in MOLECULES:
         return {"name": "smiles", "path": str(source)}
     return {"name": "tu" if Path(source).is_dir() else "file", "path": str(source)}
 

@@ -15,6 +15,7 @@ from ..data import GraphSet
 from ..data.molecules import Assay
 from ..encoders import StackedEncoder
 from ..predictor import Predictor
+from ..runtime.errors import GraphMAEError
 from ..training import GraphBatch, GraphStore, fit
 from ..training.progress import Display, quiet
 from .metrics import by_rule, regression_errors, roc_auc
@@ -39,7 +40,8 @@ def finetune_predictor(
     targets = torch.from_numpy(assay.targets).to(device)
     split = {part: torch.from_numpy(positions) for part, positions in assay.split.items()}
     predictor.fit_scale(targets[split["train"].to(device)], settings.balance)
-    judge = _Judge(predictor, store, targets, split, keep=settings.rule == "best-validation")
+    truth = torch.from_numpy(assay.judged).to(device)
+    judge = _Judge(predictor, store, truth, split, keep=settings.rule == "best-validation")
     stages = list(_stages(predictor, settings))
     done = 0
     for number, (epochs, opened) in enumerate(stages):
@@ -60,6 +62,8 @@ def finetune_predictor(
         )
         done += epochs
     assert done == settings.epochs
+    if not bool(judge.is_finite):
+        raise GraphMAEError(f"{label}: the model predicts NaN or infinite values; try a smaller finetune.lr")
     scores = judge.scores()
     judge.restore()
     predictor.eval()
@@ -150,6 +154,7 @@ class _Judge:
         self.validation: list[Tensor] = []
         self.tests: list[Tensor] = []
         self.absolute: list[Tensor] = []
+        self.is_finite = torch.ones((), dtype=torch.bool, device=targets.device)
         self.best: dict[str, Tensor] = {}
         self.best_score: Tensor | None = None
 
@@ -161,6 +166,7 @@ class _Judge:
     def __call__(self, epoch: int) -> None:
         self.predictor.eval()
         answers = self.predictor.answer(torch.cat([self.predictor(b.x, b.graph) for b in self.batches]))
+        self.is_finite = self.is_finite & answers.isfinite().all()
         for part, kept in ((slice(self.count), self.validation), (slice(self.count, None), self.tests)):
             if self.lower:
                 squared, absolute = regression_errors(answers[part], self.truth[part])

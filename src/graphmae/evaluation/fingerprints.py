@@ -53,7 +53,7 @@ def _scores(assay: Assay, row: str) -> np.ndarray:
         if time.monotonic() - said > 10:
             said = time.monotonic()
             logger.info("%s, %s: %d of %d targets", assay.name, row, column + 1, len(assay.names))
-    guess, truth = torch.from_numpy(out), torch.from_numpy(assay.targets)
+    guess, truth = torch.from_numpy(out), torch.from_numpy(assay.judged)
     found = []
     for part in ("val", "test"):
         rows = torch.from_numpy(assay.split[part])

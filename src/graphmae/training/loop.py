@@ -91,7 +91,7 @@ def fit(
         losses = torch.stack([entry[1] for entry in waiting]).tolist()
         for (epoch, _, line), value in zip(waiting, losses, strict=True):
             if not math.isfinite(value):
-                raise GraphMAEError(f"{label}: the loss became {value} in epoch {epoch}; try a smaller train.lr")
+                raise GraphMAEError(f"{label}: the loss became {value} in epoch {epoch}; try a smaller learning rate")
             display.update(epoch, value, line["lr"])
             write({"epoch": epoch, "loss": value, **line})
         waiting.clear()
@@ -118,6 +118,8 @@ def fit(
                     raise Interrupted(f"stopped after epoch {epoch + 1} of {epochs}; --resume goes on from there")
         finally:
             display.stop()
+    if not all(bool(torch.isfinite(weight).all()) for weight in module.parameters()):
+        raise GraphMAEError(f"{label}: the last step made weights NaN or infinite; try a smaller learning rate")
     return Outcome(loss, seconds())
 
 

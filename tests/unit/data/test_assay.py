@@ -79,7 +79,7 @@ def test_a_target_of_one_class_is_refused_alone_and_named_among_others(
     both = read_assay(table(tmp_path, "smiles,y,z", "C,1,1", "CC,1,0", name="two.csv"), targets=["y", "z"])
     with caplog.at_level("WARNING", "graphmae"):
         both.check_labels()
-    assert "1 of 2 targets" in caplog.text
+    assert "1 of 2 targets have only one class: 'y'" in caplog.text
 
 
 def test_scaffolds_stay_together_and_the_largest_are_trained_on() -> None:
@@ -121,3 +121,29 @@ def test_a_split_that_leaves_a_part_without_both_classes_is_refused(tmp_path: Pa
     empty = read_assay(table(tmp_path, "smiles,y,part", *rows), targets=["y"], split="part", kind="regression")
     with pytest.raises(DataError, match=r"val part \(4 molecules\) no target has a value"):
         empty.check_split()
+
+
+def test_files_as_people_have_them(tmp_path: Path) -> None:
+    marked = tmp_path / "excel.csv"
+    marked.write_bytes("\ufeffsmiles,y\nC,0\nCC,1\n".encode())
+    assert read_assay(marked).names == ("y",)
+    for name, content, message in (
+        ("fake.csv.gz", b"smiles,y\nC,1\n", "damaged or no .gz file"),
+        ("list.smi", b"CCO\n", "is no table"),
+        ("open.csv", b'smiles,name,y\nC,"a,1\nCC,b,0\n', "quotation mark left open"),
+        ("huge.csv", b"smiles,y\nC,1e300\nCC,2\n", "too large"),
+    ):
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises((DataError, InputError), match=message):
+            read_assay(tmp_path / name, targets=["y"])
+    with pytest.raises(InputError, match="named twice"):
+        read_assay(marked, targets=["y", "y"])
+
+
+def test_a_target_without_a_training_value_is_not_scored(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    parts = ["train"] * 8 + ["val"] * 4 + ["test"] * 4
+    rows = [f"{'C' * (i + 1)},{i % 2},{'' if part == 'train' else i % 2},{part}" for i, part in enumerate(parts)]
+    assay = read_assay(table(tmp_path, "smiles,y,z,part", *rows), targets=["y", "z"], split="part")
+    assay.check_split()
+    assert "no value to train on for 'z'" in caplog.text
+    assert np.isnan(assay.judged[:, 1]).all() and np.array_equal(assay.judged[:, 0], assay.targets[:, 0])

@@ -22,6 +22,7 @@ from .store import MoleculeStore
 
 Kind = Literal["auto", "classification", "regression"]
 SPLITS = ("scaffold", "random")
+LARGEST = 1e15  # squares of larger numbers leave float32
 MISSING = {"", "nan", "na", "n/a", "none", "null", "?"}
 logger = logging.getLogger("graphmae")
 
@@ -77,12 +78,22 @@ class Assay:
             return random_split(len(self), self.split_seed)
         return scaffold_split(self.store.derived("scaffolds", lambda: scaffold_groups(self.readable)))
 
+    @cached_property
+    def judged(self) -> np.ndarray:
+        """The targets a score may look at: those of columns that have a value to train on."""
+        unknown = np.isnan(self.targets[self.split["train"]]).all(axis=0)
+        return np.where(unknown, np.float32("nan"), self.targets)
+
     def check_split(self) -> None:
         """Refuse a split by which nothing can be learned, chosen or tested."""
+        untrained = np.isnan(self.targets[self.split["train"]]).all(axis=0)
+        if untrained.any() and not untrained.all():
+            names = _some([name for name, empty in zip(self.names, untrained, strict=True) if empty])
+            logger.warning("%s: no value to train on for %s; no score counts them", self.name, names)
         for part, positions in self.split.items():
             measured = self.kind == "regression" and part != "train"  # an error can be computed of any value
             poor = _is_empty if measured else _is_constant
-            if all(poor(column) for column in self.targets[positions].T):
+            if all(poor(column) for column in self.judged[positions].T):
                 lacks = "both classes" if self.kind == "classification" else "a value" if measured else "two values"
                 raise DataError(
                     f"{self.name}: in the {part} part ({len(positions)} molecules) no target has {lacks}; "
@@ -110,7 +121,14 @@ class Assay:
         if len(constant) == len(self.names):
             raise DataError(f"{self.name}: {_some(constant)} has only {what}, so there is nothing to learn")
         if constant:
-            logger.warning("%s: %s of %d targets have only %s", self.name, len(constant), len(self.names), what)
+            logger.warning(
+                "%s: %d of %d targets have only %s: %s",
+                self.name,
+                len(constant),
+                len(self.names),
+                what,
+                _some(constant),
+            )
 
 
 def read_assay(
@@ -168,10 +186,9 @@ def column_names(path: str | Path) -> list[str]:
 
 def _table(path: Path) -> tuple[list[str], list[list[str]]]:
     with open_table(path) as (lines, separator):
-        try:
-            rows = [row for row in csv.reader(lines, delimiter=separator) if row]
-        except csv.Error as error:
-            raise DataError(f"{path} is not a table ({error})") from None
+        if not separator:
+            raise InputError(f"{path} is no table: it must be a .csv or .tsv file (or .gz of one) with a header")
+        rows = [row for row in csv.reader(lines, delimiter=separator, strict=True) if row]
     if len(rows) < 2:
         raise DataError(f"{path} is empty: it needs a line of column names and a row for every molecule")
     header = [name.strip() for name in rows[0]]
@@ -187,6 +204,8 @@ def _target_columns(
     if wanted:
         if wrong := [name for name in wanted if name not in header]:
             raise InputError(f"{path}: {unknown('column', wrong[0], header)}")
+        if twice := [name for name in wanted if list(wanted).count(name) > 1]:
+            raise InputError(f"{path}: the target {twice[0]!r} is named twice")
         if used := [header[column] for column in taken if header[column] in wanted]:
             raise InputError(f"{path}: {used[0]!r} holds the SMILES or the split, so it cannot be a target")
         return [header.index(name) for name in wanted]
@@ -207,10 +226,10 @@ def _numbers(path: Path, header: list[str], rows: list[list[str]], column: int) 
             value = float(text)
         except ValueError:
             value = float("inf")
-        if not np.isfinite(value):
+        if not abs(value) < LARGEST:
+            where = f"{path}, row {number}, column {header[column]!r}"
             raise DataError(
-                f"{path}, row {number}, column {header[column]!r}: {text[:40]!r} is not a number; leave the cell empty "
-                "where nothing was measured"
+                f"{where}: {text[:40]!r} is not a number, or too large; leave the cell empty if nothing was measured"
             )
         yield value
 

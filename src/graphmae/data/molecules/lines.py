@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import csv
 import gzip
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from ...runtime.errors import InputError
+from ...runtime.errors import DataError, InputError
 
 NAMES = ("smiles", "smile", "canonical_smiles", "mol", "molecule", "structure")
 
@@ -43,14 +44,21 @@ def read_lines(files: Iterable[Path], column: str | None = None) -> Iterator[Lin
 @contextmanager
 def open_table(file: Path) -> Iterator[tuple[Iterable[str], str]]:
     """(the lines of a file, plain or .gz; what separates its columns, empty where it is no table)."""
-    packed = file.suffix == ".gz"
+    packed = file.suffix.lower() == ".gz"
     kind = Path(file.stem).suffix if packed else file.suffix
-    with gzip.open(file, "rt", errors="replace") if packed else file.open(errors="replace", newline="") as lines:
-        yield lines, {".csv": ",", ".tsv": "\t"}.get(kind, "")
+    # Excel writes a mark in front of UTF-8; nobody can see it.
+    how: dict[str, Any] = {"encoding": "utf-8-sig", "errors": "replace", "newline": ""}
+    try:
+        with gzip.open(file, "rt", **how) if packed else file.open(**how) as lines:
+            yield lines, {".csv": ",", ".tsv": "\t"}.get(kind.lower(), "")
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise DataError(f"{file} is damaged or no .gz file ({error})") from None
+    except csv.Error as error:
+        raise DataError(f"{file} is not a table ({error}); is a quotation mark left open?") from None
 
 
 def _column(file: Path, lines: Iterable[str], separator: str, wanted: str | None) -> Iterator[Line]:
-    rows = csv.reader(lines, delimiter=separator)
+    rows = csv.reader(lines, delimiter=separator, strict=True)
     header = next(rows, [])
     at = smiles_column(file, header, wanted)
     for row in rows:
