@@ -180,7 +180,9 @@ def test_cosine(rows: int, channels: int) -> None:
     grad = torch.randn_like(slow)
     (a,), (b,) = torch.autograd.grad(fast, z, grad.float()), torch.autograd.grad(slow, z, grad)
     assert torch.allclose(fast.double(), slow, atol=1e-6)
-    assert torch.allclose(a.double(), b.double(), rtol=1e-4, atol=1e-5)
+    norm = z.detach().double().norm(dim=1, keepdim=True)
+    rounding = torch.where(norm > 0, 1e-6 / norm, 0.0)  # a short vector turns easily
+    assert ((a - b).abs() <= 1e-4 * b.abs() + 1e-5 + rounding).all()
 
 
 @settings(max_examples=40, deadline=None)
