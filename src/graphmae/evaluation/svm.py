@@ -33,7 +33,25 @@ def svm_scores(
 
     `x` [N, d] are rows for an RBF kernel, or `precomputed`, a kernel [N, N].
 
-    Also `inner`, the mean accuracy of the chosen C on the inner folds: what may be tuned on, as it sees no test fold.
+    Also `inner`, the mean accuracy of the chosen C on the inner folds.
+    """
+    found = svm_folds(x, y, seed, standardize=standardize, precomputed=precomputed, strengths=strengths)
+    accuracy, inner = 100 * found.T
+    return {"accuracy": float(accuracy.mean()), "over-folds": float(accuracy.std()), "inner": float(inner.mean())}
+
+
+def svm_folds(
+    x: np.ndarray,
+    y: np.ndarray,
+    seed: int,
+    *,
+    standardize: bool = False,
+    precomputed: bool = False,
+    strengths: Sequence[float] = STRENGTHS,
+) -> np.ndarray:
+    """[10, 2]: for each fold the accuracy on its test part, and that of the chosen C on its inner folds.
+
+    The second sees nothing of the first, so within one fold it is what other settings may be chosen on.
     """
     check_folds(y)
     x = np.ascontiguousarray(x, dtype=np.float64)
@@ -52,9 +70,7 @@ def svm_scores(
         return _fold(lambda a, b: _kernels(rows, distances, a, b), y, *fold, strengths)
 
     with ThreadPoolExecutor(max_workers=cpu_count()) as threads:
-        found = np.array(list(threads.map(judged, folds)))
-    accuracy, inner = 100 * found.T
-    return {"accuracy": float(accuracy.mean()), "over-folds": float(accuracy.std()), "inner": float(inner.mean())}
+        return np.array(list(threads.map(judged, folds)))
 
 
 def check_folds(y: np.ndarray) -> None:
