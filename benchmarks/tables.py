@@ -19,6 +19,16 @@ ROWS = {
     "pretrained": "**graphmae**",
 }
 GRAPH_SETS = ("imdb-binary", "imdb-multi", "proteins", "collab", "mutag", "reddit-binary", "nci1")
+MOLECULE_SETS = {
+    "bbbp": "BBBP",
+    "tox21": "Tox21",
+    "toxcast": "ToxCast",
+    "sider": "SIDER",
+    "clintox": "ClinTox",
+    "muv": "MUV",
+    "hiv": "HIV",
+    "bace": "BACE",
+}
 WORKS = {
     "cora": "Cora recipe",
     "citeseer": "CiteSeer recipe",
@@ -60,11 +70,35 @@ def graph_results() -> str:
     return "\n".join(lines)
 
 
-def _score(result: Any, row: str) -> str:
+def molecule_results() -> str:
+    """ROC-AUC on the eight MoleculeNet sets, and the average over them."""
+    rows = {
+        "ecfp-linear": "ECFP, linear",
+        "ecfp-forest": "ECFP, forest",
+        "scratch": "same GIN from scratch",
+        "pretrained": "graphmae",
+    }
+    lines = [f"| | seeds | {' | '.join(rows.values())} | published |", "|---|---|---|---|---|---|---|"]
+    results = [load(f"molecule-{name}.json") for name in MOLECULE_SETS]
+    for result, title in zip(results, MOLECULE_SETS.values(), strict=True):
+        cells = [_score(result, row, digits=1) for row in rows]
+        published = f"{result['published']['mean']} ± {result['published']['std']}"
+        lines.append(f"| {title} | {len(result['runs'])} | {' | '.join(cells)} | {published} |")
+    means = [sum(_mean(result, row) for result in results) / len(results) for row in rows]
+    averages = [f"{mean:.1f}" for mean in means[:-1]] + [f"**{means[-1]:.1f}**"]
+    published = sum(result["published"]["mean"] for result in results) / len(results)
+    return "\n".join([*lines, f"| average | | {' | '.join(averages)} | {published:.1f} |"])
+
+
+def _mean(result: Any, row: str) -> float:
     scores = [run["rows"][row][result["rule"]] for run in result["runs"]]
-    mean = sum(scores) / len(scores)
+    return sum(scores) / len(scores)
+
+
+def _score(result: Any, row: str, digits: int = 2) -> str:
+    scores, mean = [run["rows"][row][result["rule"]] for run in result["runs"]], _mean(result, row)
     deviation = (sum((s - mean) ** 2 for s in scores) / len(scores)) ** 0.5
-    text = f"{mean:.2f} ± {deviation:.2f}"
+    text = f"{mean:.{digits}f}" + (f" ± {deviation:.{digits}f}" if deviation or digits > 1 else "")
     return f"**{text}**" if row == "pretrained" else text
 
 
@@ -93,7 +127,12 @@ def _size(count: int) -> str:
     return f"{count / 2**30:.1f} GiB" if count >= 2**30 else f"{count / 2**20:.0f} MiB"
 
 
-TABLES = {"node-results": node_results, "graph-results": graph_results, "performance": performance}
+TABLES = {
+    "node-results": node_results,
+    "graph-results": graph_results,
+    "molecule-results": molecule_results,
+    "performance": performance,
+}
 
 
 def written(text: str) -> str:
