@@ -12,14 +12,20 @@ if TYPE_CHECKING:
     from . import data, decoders, encoders, losses, masking
     from .api import embed, evaluate, load, pretrain, recipe, recipes, run
     from .chemistry import finetune, predict
+    from .estimator import GraphMAEEmbedder
+    from .evaluation import edge_embeddings, link_scores, split_edges
     from .model import GraphMAE
     from .predictor import Predictor
     from .pretrained import load_predictor
+    from .reconstruction import anomaly_scores, reconstruct
     from .results import Result
 
 _MODULES = ("data", "decoders", "encoders", "kernels", "losses", "masking", "testing")
 _NAMES = {
     "GraphMAE": "model",
+    "GraphMAEEmbedder": "estimator",
+    **dict.fromkeys(("anomaly_scores", "reconstruct"), "reconstruction"),
+    **dict.fromkeys(("edge_embeddings", "link_scores", "split_edges"), "evaluation"),
     "Predictor": "predictor",
     "Result": "results",
     "load_predictor": "pretrained",
@@ -29,14 +35,18 @@ _NAMES = {
 
 __all__ = [
     "GraphMAE",
+    "GraphMAEEmbedder",
     "Predictor",
     "Result",
+    "anomaly_scores",
     "data",
     "decoders",
+    "edge_embeddings",
     "embed",
     "encoders",
     "evaluate",
     "finetune",
+    "link_scores",
     "load",
     "load_predictor",
     "losses",
@@ -45,7 +55,9 @@ __all__ = [
     "pretrain",
     "recipe",
     "recipes",
+    "reconstruct",
     "run",
+    "split_edges",
 ]
 
 

@@ -10,12 +10,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import torch
 from torch import Tensor, nn
 from torch_geometric.data import Batch, Data, Dataset
 
-from . import config, experiment, model, pretrained
+from . import config, experiment, model, pretrained, pretraining
 from .config import Evaluation, Recipe, Train
-from .data import GraphSet, MoleculeStore, NodeDataset
+from .data import GraphSet, MoleculeStore, NodeDataset, TableGraph
 from .data.files import from_data, of_one_graph, open_dataset
 from .data.splits import with_split
 from .embedding import embed_graph, embed_graphs
@@ -32,7 +33,7 @@ from .training import Progress, quiet
 __all__ = ["embed", "evaluate", "load", "pretrain", "recipe", "recipes", "run"]
 
 LEVELS = ("auto", "node", "graph")
-Graphs: TypeAlias = "Data | Sequence[Data] | NodeDataset | GraphSet | str | Path"
+Graphs: TypeAlias = "Data | Sequence[Data] | NodeDataset | GraphSet | str | Path | Sequence[str | Path]"
 
 
 def recipe(source: str | Path | Mapping[str, Any], *overrides: str) -> Recipe:
@@ -117,9 +118,9 @@ def pretrain(
         graphs = datasets[0].pretrain_graphs()
     _check_width(network, datasets)
     network.inputs = dict(datasets[0].treatment)
-    network.trained_on = experiment.facts_of(datasets[0], train, seed)
+    network.trained_on = pretraining.facts_of(datasets[0], train, seed)
     model.rehearse(network)
-    experiment.check_features(network, graphs, datasets[0].name)
+    pretraining.check_features(network, graphs, datasets[0].name)
     place, folder = resolve_device(device), Path(out) if out is not None else None
     if folder is not None:
         pretrained.describe(network)  # what could not be stored is refused before it is trained
@@ -127,13 +128,13 @@ def pretrain(
             raise InputError(f"{folder} already holds a model; choose another out")
     randomness = nullcontext() if seed is None else preserved_randomness(check_seeds([seed])[0])
     with randomness, numerics(place):
-        experiment.train(
+        pretraining.train(
             network, graphs, train, folder, place, resume=resume, display=Progress() if progress else quiet
         )
     network.eval()
     if folder is not None:
         pretrained.save(network, folder)
-        experiment.forget_state(folder)
+        pretraining.forget_state(folder)
     return network
 
 
@@ -145,8 +146,10 @@ def embed(
     device: str | None = None,
     level: str = "auto",
     readout: str | None = None,
+    columns: Mapping[str, str] | None = None,
 ) -> Any:
     """Embeddings of every node, [num_nodes, out_channels]; a list of tensors where there are several graphs.
+    Of tables (paths of nodes and edges) one row for every row of the node table; `columns` names id, source, target.
     `network` is a model, a bare encoder, or the folder of a checkpoint. With `level="graph"`, and by itself for a
     set of graphs (by name or folder, not a list), one row a graph, pooled by `readout`: "mean", "max", "sum", or
     several side by side, "mean+max"; by default that of the checkpoint's recipe, else the mean.
@@ -156,7 +159,7 @@ def embed(
     made = load(network) if isinstance(network, str | Path) else network
     encoder = made.encoder if isinstance(made, GraphMAE) else made
     inputs = made.inputs if isinstance(made, GraphMAE) else {}
-    datasets = _datasets(data, inputs, data_root)
+    datasets = _datasets(data, inputs, data_root, columns=columns)
     graphs = datasets[0]
     if level == "node" and isinstance(graphs, MoleculeStore):
         raise InputError("of molecules there is one row each; level 'node' is for graphs")
@@ -167,6 +170,8 @@ def embed(
         readout = evaluation_settings(network, []).readout if readout is None else readout
         return embed_graphs(encoder, graphs, readout.split("+"), device)
     out: list[Tensor] = [embed_graph(encoder, g, device) for dataset in datasets for g in _graphs_of(dataset, True)]
+    if isinstance(graphs, TableGraph):
+        return out[0][torch.from_numpy(graphs.rows)]
     return out[0] if len(out) == 1 and not _is_list(data) else out
 
 
@@ -175,6 +180,7 @@ def evaluate(
     data: Graphs,
     seeds: Iterable[int] = (0,),
     *,
+    columns: Mapping[str, str] | None = None,
     overrides: Iterable[str] = (),
     data_root: str | Path | None = None,
     device: str = "auto",
@@ -187,7 +193,7 @@ def evaluate(
     began, seeds = time.monotonic(), check_seeds(seeds)
     made = load(network) if isinstance(network, str | Path) else network
     settings = evaluation_settings(network, list(overrides))
-    datasets = _datasets(data, made.inputs, data_root, labelled=True)
+    datasets = _datasets(data, made.inputs, data_root, labelled=True, columns=columns)
     if len(datasets) != 1:
         raise InputError("evaluate takes one labelled graph, or a list of graphs that each have one label y")
     dataset = with_split(datasets[0]) if isinstance(datasets[0], NodeDataset) else datasets[0]
@@ -245,13 +251,23 @@ def next_folder(name: str, resume: bool) -> Path:
 
 
 def _datasets(
-    data: Graphs, inputs: Mapping[str, Any], root: str | Path | None, labelled: bool = False
+    data: Graphs,
+    inputs: Mapping[str, Any],
+    root: str | Path | None,
+    labelled: bool = False,
+    columns: Mapping[str, str] | None = None,
 ) -> list[NodeDataset | GraphSet | MoleculeStore]:
     """Whatever was handed in, treated as the model was trained; `labelled` graphs of a list are one set."""
-    if isinstance(data, NodeDataset | GraphSet):
+    if isinstance(data, TableGraph) and inputs and data.treatment != inputs:
+        raise InputError(
+            "this graph was not encoded as the model's was: make it with from_tables(…, treatment=model.inputs)"
+        )
+    if isinstance(data, NodeDataset | GraphSet | MoleculeStore):
         return [data]
-    if isinstance(data, str | Path):
-        return [open_dataset(data, root, **inputs)]
+    if isinstance(data, str | Path) or (_is_list(data) and len(data) and all(isinstance(d, str | Path) for d in data)):
+        return [open_dataset(data, root, columns, **inputs)]
+    if any((columns or {}).values()):
+        raise InputError("columns are those of tables")
     single = of_one_graph(inputs)
     if isinstance(data, Data) and not isinstance(data, Batch):
         return [from_data(_without_graph_label(data), **single)]

@@ -3,71 +3,91 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Sequence
+import logging
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-import numpy as np
 import torch
 
-from . import chemistry, config, experiment, model, pretrained
-from .api import embed, next_folder
-from .data import REGISTRY
-from .data.files import section_of
+from . import chemistry, config, defaults, insights, model, pretrained, pretraining, tuning
+from .api import embed, evaluation_settings, next_folder
+from .config import Recipe
+from .data import REGISTRY, NodeDataset, TableGraph
+from .data.files import open_dataset, section_of
 from .data.molecules import molecule_table
+from .data.tables import write_rows
 from .data.tu import PUBLISHED
 from .pretrained import load_predictor
 from .results import Result
-from .runtime.device import numerics, resolve_device
+from .runtime.device import resolve_device
 from .runtime.errors import InputError
-from .runtime.seed import check_seeds, preserved_randomness
 from .training import Progress
+
+AUTO = "auto"  # the recipe is chosen by the data
+logger = logging.getLogger("graphmae")
 
 
 def pretrain_on(
-    graph: str | Path,
+    sources: str | Path | Sequence[str | Path],
     *,
-    recipe: str | Path = "default",
+    recipe: str | Path = AUTO,
     overrides: Iterable[str] = (),
+    columns: Mapping[str, str] | None = None,
     out: str | Path | None = None,
     seed: int = 0,
     data_root: str | Path | None = None,
     device: str = "auto",
     resume: bool = False,
 ) -> Path:
-    """Pre-train what a recipe describes on a data set's name or a graph file; returns the checkpoint's folder."""
-    section = section_of(graph)
-    base = config.load(_default_for(section["name"]) if recipe == "default" else recipe).to_dict()
+    """Pre-train on a data set's name, a graph file or tables; returns the checkpoint's folder.
+
+    What to train is what the recipe says; without one it is chosen by the data, said, and written to recipe.toml.
+    """
+    sources = [sources] if isinstance(sources, str | Path) else list(sources)
+    made, dataset = _chosen(sources, recipe, overrides, columns or {}, data_root)
+    place = resolve_device(device)
+    defaults.check_memory(dataset, made, place)
+    folder = Path(out) if out is not None else next_folder(Path(sources[0]).name.split(".")[0], resume)
+    pretraining.pretrain_once(
+        made,
+        dataset,
+        seed,
+        place,
+        folder=folder,
+        resume=resume,
+        display=Progress(),
+        label=f"{dataset.name}, seed {seed}",
+    )
+    return folder
+
+
+def _chosen(
+    sources: Sequence[str | Path],
+    recipe: str | Path,
+    overrides: Iterable[str],
+    columns: Mapping[str, str],
+    data_root: str | Path | None,
+) -> tuple[Recipe, Any]:
+    """The recipe for some data, and the data: the recipe named, or one chosen by the data and said; then overrides."""
+    overrides = list(overrides)
+    section = {**section_of(sources), **{key: value for key, value in columns.items() if value}}
+    base = config.load(_default_for(section["name"]) if recipe == AUTO else recipe).to_dict()
     allowed = REGISTRY.options(section["name"])
+    if wrong := [key for key in section if key not in allowed and key != "name"]:
+        raise InputError(f"--{wrong[0]} names a column of a table; {sources[0]} is none")
     base["data"] = {**{key: value for key, value in base["data"].items() if key in allowed}, **section}
     base.pop("published", None)
     made = config.load(base, overrides)
     model.check(made)
     dataset = REGISTRY.build(made.data.name, root=data_root, **made.data.options)
-    place = resolve_device(device)
-    folder = Path(out) if out is not None else next_folder(Path(graph).stem, resume)
-    with preserved_randomness(check_seeds([seed])[0]), numerics(place, made.train.precision):
-        network = model.build(made, dataset.in_channels, getattr(dataset, "target_channels", None))
-        network.inputs = dict(dataset.treatment)
-        network.trained_on = experiment.facts_of(dataset, made.train, seed)
-        model.rehearse(network)
-        experiment.check_features(network, dataset.pretrain_graphs(), dataset.name)
-        pretrained.describe(network)
-        experiment.claim_folder(folder, {**made.to_dict(), "seed": seed}, resume)
-        if (folder / "config.json").exists():
-            return folder  # resumed, but there was nothing left to do
-        experiment.train(
-            network,
-            dataset.pretrain_graphs(),
-            made.train,
-            folder,
-            place,
-            resume=resume,
-            display=Progress(),
-            label=f"{Path(graph).stem}, seed {seed}",
-        )
-    pretrained.save(network, folder)
-    experiment.forget_state(folder)
-    return folder
+    if recipe == AUTO and isinstance(dataset, NodeDataset):
+        chosen, reasons = defaults.choose(dataset)
+        for line in reasons:
+            logger.info("%s", line)
+        made = config.load(config.merge(base, chosen), overrides)
+        model.check(made)
+    return made, dataset
 
 
 def _default_for(name: str) -> str:
@@ -79,27 +99,26 @@ def _default_for(name: str) -> str:
 
 def write_embeddings(
     checkpoint: str | Path,
-    graph: str | Path,
+    sources: str | Path | Sequence[str | Path],
     out: Path,
     *,
+    columns: Mapping[str, str] | None = None,
     data_root: str | Path | None = None,
     device: str = "auto",
     level: str = "auto",
     readout: str | None = None,
 ) -> tuple[int, int]:
-    """Embed every node, or every graph, of a data set or file into `out`; returns the shape."""
+    """Embed every node, or every graph, of a data set, a file or tables into `out`; returns the shape."""
     if not out.parent.is_dir():
         raise InputError(f"{out.parent} is not a folder")
-    rows = embed(checkpoint, graph, data_root=data_root, device=device, level=level, readout=readout)
+    network = pretrained.load(checkpoint)
+    dataset = open_dataset(sources, data_root, columns, **network.inputs)
+    if level != "node" and readout is None:
+        readout = evaluation_settings(checkpoint, []).readout
+    rows = embed(network, dataset, device=device, level=level, readout=readout)
     z = (torch.cat(rows) if isinstance(rows, list) else rows).numpy()
-    partial = out.with_name(f"{out.name}.partial{out.suffix}")
-    if out.suffix == ".csv":
-        np.savetxt(partial, z, delimiter=",", fmt="%.9g")
-    elif out.suffix == ".npz":
-        np.savez(partial, embeddings=z)
-    else:
-        np.save(partial, z)
-    partial.replace(out)
+    of_rows = isinstance(dataset, TableGraph) and level != "graph"
+    write_rows(out, z, dataset.ids if of_rows else None)
     return int(z.shape[0]), int(z.shape[1])
 
 
@@ -166,3 +185,34 @@ def predict_table(
 def data_is_there(name: str, data_root: str | Path | None = None) -> None:
     """Load a data set once, downloading it where it is missing; raises `DataError` where it cannot be had."""
     REGISTRY.build(name, root=data_root)
+
+
+def tune_on(
+    sources: Sequence[str | Path],
+    *,
+    recipe: str | Path,
+    overrides: Iterable[str],
+    columns: Mapping[str, str],
+    search: Sequence[str],
+    trials: int,
+    out: Path | None,
+    seed: int,
+    data_root: str | Path | None,
+    device: str,
+) -> tuple[tuning.Tuned, Path]:
+    """Search the keys asked for, or the usual ones; returns what was found and the folder it is in."""
+    made, dataset = _chosen(sources, recipe, overrides, columns, data_root)
+    if not isinstance(dataset, NodeDataset) or len(dataset.graphs) != 1:
+        raise InputError("tuning is for one graph, and that is a set of graphs")
+    folder = out if out is not None else next_folder(f"{Path(sources[0]).name.split('.')[0]}-tuned", False)
+    folder.mkdir(parents=True, exist_ok=True)
+    space = search or tuning.SPACE
+    return tuning.tune(dataset, made, space, trials, seed=seed, device=device, out=folder), folder
+
+
+def predict_links(
+    sources: Sequence[str | Path], recipe: str | Path, overrides: Iterable[str], seeds: Sequence[int], **options: Any
+) -> Result:
+    """Link prediction with the recipe named, or the one the data chooses, changed by overrides."""
+    made, dataset = _chosen(sources, recipe, overrides, options.pop("columns", {}), options.pop("data_root", None))
+    return insights.links(dataset, made, seeds, **options)

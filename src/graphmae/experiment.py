@@ -19,21 +19,21 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch_geometric.data import Data
 
 from . import data as data_room
 from . import evaluation, model, pretrained, transfer
-from .config import Evaluation, Recipe, Train
-from .data import GraphSet, MoleculeStore, NodeDataset
+from .config import Evaluation, Recipe
+from .data import GraphSet, NodeDataset
 from .data.molecules import Assay
+from .pretraining import check_features, facts_of, forget_state, train
 from .registry import import_parts
-from .results import Result, read_json, shown, write_json
+from .results import Result, claim_folder, read_json, shown, write_json
 from .runtime.compiled import limit_threads
 from .runtime.device import numerics, resolve_device
 from .runtime.environment import cpu_count, hardware, peak_bytes, versions
-from .runtime.errors import DataError, InputError
+from .runtime.errors import InputError
 from .runtime.seed import check_seeds, preserved_randomness
-from .training import Outcome, TrainingState, pretrain_model, quiet
+from .training import quiet
 from .training.progress import Display
 
 STATE = "state.safetensors"
@@ -155,23 +155,6 @@ def _one_seed(task: tuple[Recipe, int, Path, str | Path | None, str]) -> int:
     return seed
 
 
-def claim_folder(out: Path, settings: dict[str, Any], resume: bool) -> None:
-    """Make the run's folder, or refuse one that holds another run."""
-    stored = out / "recipe.json"
-    if stored.is_file():
-        if not resume:
-            raise InputError(f"{out} already holds a run; pass --resume to go on with it or choose another --out")
-        if read_json(stored) != settings:
-            raise InputError(
-                f"{out} holds a run with other settings; resume needs the very same recipe, seed and --set"
-            )
-    elif resume:
-        raise InputError(f"{out} holds no run to resume")
-    elif out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise InputError(f"{out} exists and is not a run; choose another --out")
-    write_json(stored, settings)
-
-
 def _run_seed(
     recipe: Recipe,
     dataset: NodeDataset | GraphSet,
@@ -219,62 +202,6 @@ def _run_seed(
         "loss": outcome.loss,
         "rows": rows,
     }
-
-
-def train(
-    network: model.GraphMAE,
-    graphs: list[Data] | GraphSet | MoleculeStore,
-    settings: Train,
-    folder: Path | None,
-    device: torch.device,
-    *,
-    resume: bool = False,
-    display: Display = quiet,
-    label: str = "pretrain",
-    after_epoch: Callable[[int], dict[str, Any] | None] | None = None,
-) -> Outcome:
-    """Pre-train `network` in place; with a folder resumably, its metrics written there."""
-    return pretrain_model(
-        network,
-        graphs,
-        settings,
-        device,
-        label=label,
-        display=display,
-        metrics=None if folder is None else folder / "metrics.jsonl",
-        state=None if folder is None else TrainingState(folder / STATE),
-        resume=resume,
-        after_epoch=after_epoch,
-    )
-
-
-def facts_of(dataset: NodeDataset | GraphSet | MoleculeStore, settings: Train, seed: int | None) -> dict[str, Any]:
-    """What a model was trained on, for its card."""
-    facts: dict[str, Any] = {"data": dataset.name, **dict(dataset.summary()), "epochs": settings.epochs}
-    return facts if seed is None else {**facts, "seed": seed}
-
-
-def check_features(network: model.GraphMAE, graphs: list[Data] | GraphSet | MoleculeStore, label: str) -> None:
-    """Refuse features the loss cannot be computed on, and say which nodes it leaves out."""
-    if isinstance(graphs, MoleculeStore):
-        return
-    if isinstance(graphs, GraphSet):
-        if graphs.num_codes is not None:
-            return  # one-hot: nothing can be wrong with them
-        graphs = [Data(x=graphs.x)]
-    if (check := getattr(network.loss, "check", None)) is not None:
-        for graph in graphs:
-            check(graph.x)
-    left_out = sum(getattr(network.loss, "left_out", lambda x: 0)(graph.x) for graph in graphs)
-    if left_out == sum(int(graph.num_nodes) for graph in graphs):
-        raise DataError(f"{label}: every node has only zeros as features, so there is nothing to reconstruct")
-    if left_out:
-        logger.info("%s: %d nodes have only zeros as features; they are left out of the loss", label, left_out)
-
-
-def forget_state(folder: Path) -> None:
-    """A finished run needs no resume state."""
-    TrainingState(folder / STATE).delete()
 
 
 def _announce(run: dict[str, Any], recipe: Recipe, dataset: NodeDataset | GraphSet | Assay) -> None:

@@ -104,6 +104,18 @@ class GraphMAE(nn.Module):
         prediction, target = self._decode(code, nodes, edge_index, hidden, x)  # 4
         return self.loss(prediction, target)  # 5
 
+    def reconstruct(self, x: Tensor, edge_index: Tensor | Adjacency, masked: Tensor) -> Tensor:
+        """What the decoder says of the nodes `masked` [M] while their features are hidden: [M, features]."""
+        flags = torch.zeros(x.size(0), dtype=torch.bool, device=x.device)
+        flags[masked] = True
+        none = masked[:0]
+        hidden = MaskedNodes(masked, (~flags).nonzero().flatten(), masked, none, none, none)
+        code = self._cross(self._encode(x, edge_index, hidden, None))
+        if self.decoder.wants_remask and self.remask.kind != "none":
+            code = torch.where(flags.unsqueeze(1), 0.0 if self.remask.token is None else self.remask.token, code)
+        ours = type(self.decoder).__module__.startswith("graphmae.")
+        return self.decoder(code, edge_index if ours else _plain(edge_index), rows=masked)
+
     def _padded_loss(self, x: Tensor, graph: Adjacency, batch: Tensor) -> Tensor:
         """The same five steps over fixed shapes: flags instead of lists of nodes, every node through every layer."""
         assert isinstance(self.mask, masking.RandomNodeMask) and graph.sizes is not None
@@ -183,11 +195,27 @@ class GraphMAE(nn.Module):
                 return factored.dense(wide.size(1)), wide.index_select(0, hidden.masked)
         return self.decoder(code, adj, rows=hidden.masked, nodes=nodes), self._target(x)[hidden.masked]
 
-    def save_pretrained(self, folder: str) -> None:
-        """Write config.json, model.safetensors and a model card; `graphmae.load(folder)` gives the model back."""
+    def save_pretrained(self, folder: str | Path) -> None:
+        """Write config.json, model.safetensors and a model card; `from_pretrained(folder)` gives the model back."""
         from .pretrained import save
 
         save(self, folder)
+
+    @classmethod
+    def from_pretrained(cls, place: str | Path) -> GraphMAE:
+        """A saved model: a folder, the name of one that comes with graphmae, or hf:OWNER/NAME."""
+        from .pretrained import load
+
+        return load(place)
+
+    def push_to_hub(self, name: str, private: bool = False) -> str:
+        """Upload to the Hugging Face hub as OWNER/NAME; returns the address."""
+        import tempfile
+
+        from .pretrained import save, to_hub
+
+        with tempfile.TemporaryDirectory() as folder:
+            return to_hub(save(self, folder), name, private)
 
 
 def _plain(edges: Tensor | Adjacency) -> Tensor:

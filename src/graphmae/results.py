@@ -14,6 +14,7 @@ from .runtime.errors import InputError
 
 FORMAT = 1
 ROW_LABELS = {
+    "neighbours": "shared neighbours",
     "raw": "raw features",
     "wl": "Weisfeiler–Lehman kernel",
     "ecfp-linear": "ECFP, linear model",
@@ -23,8 +24,20 @@ ROW_LABELS = {
     "supervised": "supervised encoder",
     "pretrained": "GraphMAE",
 }
-RULE_LABELS = {"last": "last epoch", "best-validation": "best validation epoch", "folds": "ten folds"}
-CHECK_LABELS = {"knn": "k-NN", "nmi": "NMI", "ari": "ARI", "inner": "inner folds", "mae": "MAE, last epoch"}
+RULE_LABELS = {
+    "last": "last epoch",
+    "best-validation": "best validation epoch",
+    "folds": "ten folds",
+    "roc-auc": "edges held out",
+}
+CHECK_LABELS = {
+    "knn": "k-NN",
+    "nmi": "NMI",
+    "ari": "ARI",
+    "inner": "inner folds",
+    "mae": "MAE, last epoch",
+    "average-precision": "average precision",
+}
 IN_THEIR_UNITS = ("rmse",)  # all others are percentages
 
 
@@ -153,3 +166,20 @@ def _cell(values: list[float], metric: str) -> str:
         return "–"
     mean = shown(statistics.fmean(values), metric)
     return f"{mean} ± {shown(statistics.pstdev(values), metric)}" if len(values) > 1 else mean
+
+
+def claim_folder(out: Path, settings: dict[str, Any], resume: bool) -> None:
+    """Make the run's folder, or refuse one that holds another run."""
+    stored = out / "recipe.json"
+    if stored.is_file():
+        if not resume:
+            raise InputError(f"{out} already holds a run; pass --resume to go on with it or choose another --out")
+        if read_json(stored) != settings:
+            raise InputError(
+                f"{out} holds a run with other settings; resume needs the very same recipe, seed and --set"
+            )
+    elif resume:
+        raise InputError(f"{out} holds no run to resume")
+    elif out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise InputError(f"{out} exists and is not a run; choose another --out")
+    write_json(stored, settings)

@@ -12,7 +12,6 @@ from .options import DataRoot
 EXTRAS = {
     "mol": "rdkit",
     "report": "matplotlib",
-    "tables": "pyarrow",
     "hub": "huggingface_hub",
     "tune": "optuna",
     "tensorboard": "tensorboard",

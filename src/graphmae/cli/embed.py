@@ -8,20 +8,23 @@ from typing import Annotated
 import typer
 
 from ..runtime.errors import InputError
-from .options import DataRoot, Device, Import, import_parts
+from .options import DataRoot, Device, Id, Import, Source, Target, import_parts
 
-FORMATS = (".npy", ".npz", ".csv")
+FORMATS = (".npy", ".npz", ".csv", ".parquet")
 
 
 def embed(
     checkpoint: Annotated[Path, typer.Argument(metavar="CKPT", help="Folder of a checkpoint or a run.")],
-    graph: Annotated[
-        str,
-        typer.Argument(metavar="DATA", help="A graph file (.npz, .pt), a folder with TU files, .smi, or a set's name."),
+    sources: Annotated[
+        list[str],
+        typer.Argument(metavar="DATA...", help="NODES EDGES, or EDGES alone; a graph file; a folder; .smi; a set."),
     ],
-    out: Annotated[Path, typer.Option("--out", "-o", help="Where to write: .npy, .npz or .csv.")] = Path(
+    out: Annotated[Path, typer.Option("--out", "-o", help="Where to write: .parquet, .csv, .npz or .npy.")] = Path(
         "embeddings.npy"
     ),
+    id_: Id = "",
+    source: Source = "",
+    target: Target = "",
     level: Annotated[
         str, typer.Option("--level", help="node, graph, or auto: one row a graph where there are many.")
     ] = "auto",
@@ -35,6 +38,11 @@ def embed(
 ) -> None:
     """Write the embedding of every node, or of every graph.
 
+    Of tables, in the order of the node table's rows, with the ids (.parquet, .csv, .npz); nodes and graphs the model
+    has not seen are embedded just so, their columns treated as in training.
+
+    Example: graphmae embed runs/mine nodes.csv edges.csv -o z.parquet
+
     Example: graphmae embed runs/node-cora cora -o z.npy
 
     Example: graphmae embed runs/graph-mutag my-graphs/ --level graph -o z.csv
@@ -46,7 +54,8 @@ def embed(
     from .. import commands
 
     import_parts(import_)
+    columns = {"id": id_, "source": source, "target": target}
     rows = commands.write_embeddings(
-        checkpoint, graph, out, data_root=data, device=device, level=level, readout=readout
+        checkpoint, sources, out, columns=columns, data_root=data, device=device, level=level, readout=readout
     )
     typer.echo(f"{rows[0]} embeddings of width {rows[1]} are in {out}")

@@ -10,10 +10,14 @@ import typer
 from .options import (
     DataRoot,
     Device,
+    Id,
     Import,
     Json,
+    Label,
     Seeds,
     Set,
+    Source,
+    Target,
     import_parts,
     parse_seeds,
     print_json,
@@ -23,9 +27,17 @@ from .options import (
 
 def evaluate(
     checkpoint: Annotated[Path, typer.Argument(metavar="CKPT", help="Folder of a checkpoint or a run.")],
-    graph: Annotated[
-        str, typer.Argument(metavar="DATA", help="A labelled graph file (.npz, .pt), a folder of graphs or a data set.")
+    sources: Annotated[
+        list[str],
+        typer.Argument(metavar="DATA...", help="NODES EDGES with --label; a labelled graph file; a folder; a set."),
     ],
+    id_: Id = "",
+    source: Source = "",
+    target: Target = "",
+    label: Label = "",
+    split: Annotated[
+        str, typer.Option("--split", help="Node table: the column that says train, val or test (default: random).")
+    ] = "",
     seeds: Seeds = "0",
     set_: Set = [],  # noqa: B006
     data: DataRoot = None,
@@ -40,6 +52,8 @@ def evaluate(
     an untrained encoder and, with "wl" among evaluation.baselines, the Weisfeiler–Lehman kernel. Only evaluation.*
     can be set.
 
+    Example: graphmae evaluate runs/mine nodes.csv edges.csv --label topic --seeds 0-4
+
     Example: graphmae evaluate runs/node-cora cora --set evaluation.epochs=300 --json
 
     Example: graphmae evaluate runs/graph-mutag my-graphs/ --set evaluation.standardize=true
@@ -48,8 +62,12 @@ def evaluate(
     from .. import api
 
     import_parts(import_)
-    result = api.evaluate(checkpoint, graph, numbers, overrides=set_, device=device, data_root=data)
+    columns = {"id": id_, "source": source, "target": target, "label": label, "split": split}
+    result = api.evaluate(
+        checkpoint, sources[0] if len(sources) == 1 else sources, numbers, columns=columns, overrides=set_,
+        device=device, data_root=data,
+    )  # fmt: skip
     if json_:
         print_json(result.summary())
     else:
-        print_table(result, f"{checkpoint} on {graph}")
+        print_table(result, f"{checkpoint} on {' '.join(sources)}")

@@ -9,15 +9,21 @@ import sys
 import typer
 
 from ..runtime.errors import GraphMAEError
+from .anomalies import anomalies
+from .convert import convert
 from .demo import demo
 from .doctor import doctor
 from .embed import embed
 from .evaluate import evaluate
 from .finetune import finetune
+from .impute import impute
+from .links import links
 from .predict import predict
 from .pretrain import pretrain
 from .recipes import recipes
 from .run import run
+from .similar import similar
+from .tune import tune
 
 app = typer.Typer(
     name="graphmae",
@@ -33,8 +39,14 @@ app.command()(run)
 app.command()(pretrain)
 app.command()(embed)
 app.command()(evaluate)
+app.command()(similar)
+app.command()(anomalies)
+app.command()(impute)
+app.command()(links)
+app.command()(tune)
 app.command()(finetune)
 app.command()(predict)
+app.command()(convert)
 app.add_typer(recipes, name="recipes")
 app.command()(doctor)
 

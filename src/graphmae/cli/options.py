@@ -16,10 +16,14 @@ from ..runtime.errors import InputError
 __all__ = [
     "DataRoot",
     "Device",
+    "Id",
     "Import",
     "Json",
+    "Label",
     "Seeds",
     "Set",
+    "Source",
+    "Target",
     "import_parts",
     "parse_seeds",
     "print_json",
@@ -41,6 +45,12 @@ Import = Annotated[
     typer.Option(
         "--import", metavar="FILE", help="Python file or module that registers parts of your own. Repeatable."
     ),
+]
+Id = Annotated[str, typer.Option("--id", help="Node table: the column with ids (default: the obvious one).")]
+Source = Annotated[str, typer.Option("--source", help="Edge table: the column an edge comes from.")]
+Target = Annotated[str, typer.Option("--target", help="Edge table: the column an edge goes to.")]
+Label = Annotated[
+    str, typer.Option("--label", help="Node table: the column with classes; kept out of the features, for evaluation.")
 ]
 Seeds = Annotated[str, typer.Option("--seeds", help="Seeds: 0, 0-19, 0,3,7.")]
 

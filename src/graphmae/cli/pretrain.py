@@ -8,18 +8,25 @@ from typing import Annotated
 
 import typer
 
-from .options import DataRoot, Device, Import, Set, import_parts
+from .options import DataRoot, Device, Id, Import, Label, Set, Source, Target, import_parts
 
 
 def pretrain(
-    graph: Annotated[
-        str, typer.Argument(metavar="DATA", help="A graph file (.npz, .pt), a folder of graphs, .smi, or a set's name.")
+    sources: Annotated[
+        list[str],
+        typer.Argument(metavar="DATA...", help="NODES EDGES, or EDGES alone; a graph file; a folder; .smi; a set."),
     ],
+    id_: Id = "",
+    source: Source = "",
+    target: Target = "",
+    label: Label = "",
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Folder of the checkpoint (default: runs/NAME).")
     ] = None,
     set_: Set = [],  # noqa: B006
-    recipe: Annotated[str, typer.Option("--recipe", help="Recipe to start from.")] = "default",
+    recipe: Annotated[
+        str, typer.Option("--recipe", help="Recipe to start from (default: chosen by the data).")
+    ] = "auto",
     seed: Annotated[int, typer.Option("--seed", help="Seed of weights, masks and dropout.")] = 0,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with an interrupted run.")] = False,
     data: DataRoot = None,
@@ -28,14 +35,19 @@ def pretrain(
 ) -> None:
     """Pre-train an encoder on an unlabelled graph, or on many, and save it as a checkpoint.
 
-    DATA is an .npz file with arrays x [nodes, features] and edge_index [2, edges], a PyG Data saved with torch.save
-    (.pt), a folder with TU files (NAME_A.txt, NAME_graph_indicator.txt, …), a file of molecules, one SMILES a line
-    (.smi, .smi.gz; needs RDKit), or a data set such as cora, mutag or synthetic. Without --recipe the kind of data
-    chooses where to start: default, default-graph or molecule/zinc.
+    DATA is a node table and an edge table (.csv, .tsv, .parquet; several edge tables are several kinds of edges), an
+    edge list alone, an .npz file with arrays x [nodes, features] and edge_index [2, edges], a PyG Data saved with
+    torch.save (.pt), a folder with TU files (NAME_A.txt, NAME_graph_indicator.txt, …), a file of molecules, one SMILES
+    a line (.smi, .smi.gz; needs RDKit), or a data set such as cora, mutag or synthetic.
 
-    Example: graphmae pretrain graph.npz --out runs/mine
+    Without --recipe, settings are chosen by the data, said, and written to recipe.toml in the run's folder, to be
+    edited and used again. Columns become features by their kind; --set data.kinds='{ zip = "category" }' sets it.
 
-    Example: graphmae pretrain my-graphs/ --set data.features=attributes
+    Example: graphmae pretrain nodes.csv edges.csv --label topic --out runs/mine
+
+    Example: graphmae pretrain people.parquet follows.csv likes.csv --id user --source from --target to
+
+    Example: graphmae pretrain graph.npz --set train.epochs=200
 
     Example: graphmae pretrain molecules.smi --set train.epochs=20
 
@@ -44,8 +56,11 @@ def pretrain(
     from .. import commands
 
     import_parts(import_)
+    columns = {"id": id_, "source": source, "target": target, "label": label}
     folder = commands.pretrain_on(
-        graph, recipe=recipe, overrides=set_, out=out, seed=seed, data_root=data, device=device, resume=resume
-    )
-    following = shlex.join(["graphmae", "embed", str(folder), graph, "-o", "embeddings.npy"])
+        sources, recipe=recipe, overrides=set_, columns=columns, out=out, seed=seed, data_root=data, device=device,
+        resume=resume,
+    )  # fmt: skip
+    told = [part for name in ("id", "source", "target") if columns[name] for part in (f"--{name}", columns[name])]
+    following = shlex.join(["graphmae", "embed", str(folder), *sources, *told, "-o", "embeddings.npy"])
     typer.echo(f"The checkpoint lies in {folder}. Next: {following}")

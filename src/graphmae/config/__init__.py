@@ -1,7 +1,21 @@
 """Recipes: one experiment as data. `load` reads and checks, `Recipe.override` changes."""
 
 from .library import find, names
-from .loader import load, parse
+from .loader import load, merge, parse
 from .schema import Evaluation, Finetune, Part, Published, Recipe, Train
+from .toml import to_toml
 
-__all__ = ["Evaluation", "Finetune", "Part", "Published", "Recipe", "Train", "find", "load", "names", "parse"]
+__all__ = [
+    "Evaluation",
+    "Finetune",
+    "Part",
+    "Published",
+    "Recipe",
+    "Train",
+    "find",
+    "load",
+    "merge",
+    "names",
+    "parse",
+    "to_toml",
+]

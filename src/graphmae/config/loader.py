@@ -80,7 +80,7 @@ def apply_overrides(raw: Mapping[str, Any], assignments: Iterable[str]) -> dict[
             changes.setdefault(section, {})[option] = parse_value(text.strip())
     if problems:
         raise ConfigError(problems)
-    return _merge(raw, changes)
+    return merge(raw, changes)
 
 
 def _extended(raw: dict[str, Any]) -> dict[str, Any]:
@@ -93,10 +93,10 @@ def _extended(raw: dict[str, Any]) -> dict[str, Any]:
     parent = _read(path)
     if "extends" in parent:
         raise ConfigError(f"{name} itself extends another recipe; only one level is allowed")
-    return _merge(parent, raw)
+    return merge(parent, raw)
 
 
-def _merge(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+def merge(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     """Changes win. Where they name another part, options the new part does not know are left behind."""
     out = {k: dict(v) if isinstance(v, Mapping) else v for k, v in base.items()}
     for section, change in changes.items():

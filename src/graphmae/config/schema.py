@@ -35,11 +35,16 @@ class Train:
     # Of matrix products: tf32 is float32 on the CPU; bf16 is faster on both and agrees to two or three digits.
     precision: Literal["float32", "tf32", "bf16"] = "tf32"
     batch_size: int = 1  # graphs a step, where the data is several graphs
+    parts: int = 1  # a graph that is too large at once: so many pieces, batch_size of them a step
+    tensorboard: bool = False  # write what TensorBoard shows beside the run's metrics
+    patience: int = 0  # stop when reconstruction has not improved for so many epochs; 0: never
 
     def problems(self) -> list[str]:
         return [
             *_below(self.epochs, 1, "train.epochs"),
             *_below(self.batch_size, 1, "train.batch_size"),
+            *_below(self.parts, 1, "train.parts"),
+            *_below(self.patience, 0, "train.patience"),
             *_below(self.weight_decay, 0, "train.weight_decay"),
             *([] if self.lr > 0 else [f"train.lr must be above 0, not {self.lr}"]),
             *(["train.clip_norm must be above 0"] if self.clip_norm is not None and self.clip_norm <= 0 else []),

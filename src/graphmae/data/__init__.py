@@ -6,6 +6,8 @@ from .checks import check_graph
 from .files import from_data, read_graph
 from .graphset import GraphSet
 from .molecules import MoleculeStore
+from .objects import from_edges, from_networkx, from_scipy
+from .tables import TableGraph, from_tables
 from .treatment import load, prepare
 from .tu import load_tu, read_tu
 
@@ -16,10 +18,15 @@ __all__ = [
     "GraphSet",
     "MoleculeStore",
     "NodeDataset",
+    "TableGraph",
     "check_graph",
     "describe",
     "files",
     "from_data",
+    "from_edges",
+    "from_networkx",
+    "from_scipy",
+    "from_tables",
     "graphs",
     "load",
     "load_tu",

@@ -1,8 +1,8 @@
-"""A user's own graph from one file: .npz with named arrays, or a saved PyG `Data` (.pt)."""
+"""A user's own graph from files: two tables, .npz with named arrays, or a saved PyG `Data` (.pt)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -15,6 +15,7 @@ from torch_geometric.data.storage import GlobalStorage
 from ..runtime.errors import ConfigError, DataError, unknown
 from .base import REGISTRY, NodeDataset
 from .checks import check_graph
+from .tables import TableGraph, from_tables, is_table
 from .treatment import Features, prepare
 
 MOLECULES = (".smi", ".smiles")  # plain or .gz
@@ -44,24 +45,77 @@ def file(
     return from_data(read_graph(path), Path(path).stem, features, self_loops)
 
 
-def section_of(source: str | Path) -> dict[str, str]:
-    """What a recipe's [data] says for the name of a registered set or the path of a graph file."""
+@REGISTRY.register("tables")
+def tables(
+    root: str | Path | None = None,
+    nodes: str = "",
+    edges: str | list[str] = "",
+    id: str = "",
+    source: str = "",
+    target: str = "",
+    label: str = "",
+    split: str = "",
+    kinds: dict[str, str] | None = None,
+    directed: bool = False,
+    self_loops: bool = True,
+) -> TableGraph:
+    """Your own graph from a node table and an edge table (CSV, TSV, Parquet), or from an edge list alone."""
+    return from_tables(
+        nodes or None, edges, id=id, source=source, target=target, label=label, split=split, kinds=kinds,
+        directed=directed, self_loops=self_loops,
+    )  # fmt: skip
+
+
+def section_of(sources: str | Path | Sequence[str | Path]) -> dict[str, Any]:
+    """What a recipe's [data] says for the name of a registered set, the path of a graph file, or those of tables."""
+    if not isinstance(sources, str | Path):
+        if len(sources) > 1:
+            if wrong := [str(path) for path in sources if not is_table(path)]:
+                raise DataError(
+                    f"{wrong[0]} is no table; of several files, the first is a node table, the others edges"
+                )
+            return {"name": "tables", "nodes": str(sources[0]), "edges": [str(path) for path in sources[1:]]}
+        source: str | Path = sources[0]
+    else:
+        source = sources
     if str(source) in REGISTRY.names():
         return {"name": str(source)}
     if not Path(source).exists() and not Path(source).suffix:
-        ways = "or the path of a .npz, .pt or .smi file, or of a folder with TU files"
+        ways = (
+            "or the paths of a node table and an edge table, of a .npz, .pt or .smi file, or of a folder with TU files"
+        )
         raise DataError(f"{unknown('data set', str(source), REGISTRY.names())}; {ways}")
     if Path(str(source).lower().removesuffix(".gz")).suffix in MOLECULES:
         return {"name": "smiles", "path": str(source)}
+    if is_table(source):
+        return {"name": "tables", "edges": [str(source)]}
     return {"name": "tu" if Path(source).is_dir() else "file", "path": str(source)}
 
 
-def open_dataset(source: str | Path, root: str | Path | None = None, **options: Any) -> Any:
-    """The name of a registered set, the path of a graph file or of a folder of graphs → a data set ready for training.
+def open_dataset(
+    source: str | Path | Sequence[str | Path],
+    root: str | Path | None = None,
+    roles: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> Any:
+    """The name of a registered set, the path of a graph file, of a folder or of tables → a data set ready for training.
 
-    Options the set does not know are left aside: they were another set's.
+    Options the set does not know are left aside: they were another set's. `roles` says which columns of tables are id,
+    source, target, label and split.
     """
     section = section_of(source)
+    trained_on_tables = options.get("features") == "table"
+    if section["name"] == "tables":
+        if options.get("features") is not None and not trained_on_tables:
+            raise DataError("the model was not trained on tables; give it data of the kind it was trained on")
+        treatment = options if trained_on_tables else None
+        return from_tables(section.get("nodes"), section["edges"], treatment=treatment, **(roles or {}))
+    if any((roles or {}).values()):
+        raise DataError("columns (--id, --source, --target, --label, --split) are those of tables")
+    if trained_on_tables:
+        raise DataError("the model was trained on tables: give it a node table and an edge table")
+    assert isinstance(source, str | Path) or len(source) == 1
+    source = source if isinstance(source, str | Path) else source[0]
     if section["name"] == "file":
         return from_data(read_graph(source), Path(source).stem, **of_one_graph(options))
     name, known = section["name"], REGISTRY.options(section["name"])

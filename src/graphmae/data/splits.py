@@ -18,8 +18,12 @@ def with_split(dataset: NodeDataset) -> NodeDataset:
     return replace(dataset, splits={split: ((0, mask),) for split, mask in masks.items()})
 
 
-def stratified_split(y: Tensor, train: float = 0.1, val: float = 0.1, seed: int = 0) -> dict[str, Tensor]:
+def stratified_split(
+    y: Tensor, train: float = 0.1, val: float = 0.1, seed: int = 0, known: Tensor | None = None
+) -> dict[str, Tensor]:
     """Random masks with these shares of every class (of all nodes, for label matrices); the rest is the test split.
+
+    Nodes whose label is not `known` are in none.
 
     >>> {split: int(mask.sum()) for split, mask in stratified_split(torch.zeros(100, dtype=torch.long)).items()}
     {'train': 10, 'val': 10, 'test': 80}
@@ -28,6 +32,9 @@ def stratified_split(y: Tensor, train: float = 0.1, val: float = 0.1, seed: int 
     masks = {split: torch.zeros(len(y), dtype=torch.bool) for split in ("train", "val", "test")}
     groups = [(y == c).nonzero().flatten() for c in y.unique()] if y.dim() == 1 else [torch.arange(len(y))]
     for group in groups:
+        group = group if known is None else group[known[group]]
+        if not len(group):
+            continue
         group = group[torch.randperm(len(group), generator=generator)]
         first = max(1, round(train * len(group)))
         second = first + max(1, round(val * len(group)))

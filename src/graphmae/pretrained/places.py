@@ -44,5 +44,21 @@ def from_hub(name: str) -> Path:
         raise InputError(f"{HUB}{name} cannot be had from the hub ({type(error).__name__}: {error})") from None
 
 
+def to_hub(folder: str | Path, name: str, private: bool = False) -> str:
+    """Upload a checkpoint's folder as OWNER/NAME; returns its address. Needs a login (`hf auth login`)."""
+    found = find_checkpoint(folder)
+    try:
+        from huggingface_hub import HfApi
+    except ImportError:
+        raise InputError("models on the hub need huggingface_hub: pip install 'graphmae[hub]'") from None
+    try:
+        hub = HfApi()
+        address = str(hub.create_repo(name, private=private, exist_ok=True))
+        hub.upload_folder(repo_id=name, folder_path=str(found), allow_patterns=FILES)
+    except Exception as error:  # as above
+        raise InputError(f"{name} cannot be written to the hub ({type(error).__name__}: {error})") from None
+    return address
+
+
 def _folder() -> Path:
     return Path(str(resources.files("graphmae"))) / "checkpoints"

@@ -1,7 +1,9 @@
 """Step 7: the one loop, its optimizer, its resumable state and its progress display."""
 
+from .board import board
 from .loop import fit
 from .optim import make_optimizer, schedule_factor
+from .plateau import Plateau
 from .pretrain import batches_of, pretrain_model
 from .progress import Progress, quiet
 from .state import Outcome, TrainingState
@@ -11,9 +13,11 @@ __all__ = [
     "GraphBatch",
     "GraphStore",
     "Outcome",
+    "Plateau",
     "Progress",
     "TrainingState",
     "batches_of",
+    "board",
     "fit",
     "make_optimizer",
     "pretrain_model",

@@ -46,6 +46,7 @@ def fit(
     capture: bool = False,
     store: GraphStore | None = None,
     after_epoch: Callable[[int], dict[str, Any] | None] | None = None,
+    log: Callable[[dict[str, Any]], None] | None = None,
 ) -> Outcome:
     """Minimise `step(batch)` over the parameters of `module`; returns the last loss and the time it took.
 
@@ -56,7 +57,9 @@ def fit(
         state: saved every `seconds_between_saves`, on Ctrl-C and at the end; with `resume` training goes on from it.
         capture: record the step on CUDA and replay it; for a single batch of fixed shapes.
         store: batches are numbers of graphs in it, and steps are recorded on CUDA for a few shapes.
-        after_epoch: called with the number of finished epochs; what it returns joins the metrics line.
+        after_epoch: called with the number of finished epochs; what it returns joins the metrics line. A "stop" in it
+            ends the training there, as if it had been the last epoch.
+        log: called with every metrics line.
     """
     optimizer = make_optimizer(module, lr, weight_decay)
 
@@ -74,7 +77,7 @@ def fit(
         advance = CapturedBatches(update, store)  # type: ignore[arg-type]
     elif capture:
         advance = CapturedStep(update)
-    done, before = 0, Outcome(float("nan"), 0.0)
+    done, before, epoch = 0, Outcome(float("nan"), 0.0), -1
     if resume and state is not None and state.exists():
         done, before = state.load(module, optimizer)
     began = saved = time.monotonic()
@@ -94,6 +97,8 @@ def fit(
                 raise GraphMAEError(f"{label}: the loss became {value} in epoch {epoch}; try a smaller learning rate")
             display.update(epoch, value, line["lr"])
             write({"epoch": epoch, "loss": value, **line})
+            if log is not None:
+                log({"epoch": epoch, "loss": value, **line})
         waiting.clear()
         return losses[-1]
 
@@ -107,20 +112,23 @@ def fit(
                 found = torch.stack([advance(batch) for batch in batches()]).mean()
                 extra = after_epoch(epoch + 1) if after_epoch else None
                 waiting.append((epoch + 1, found, {"lr": rate, "seconds": seconds(), **(extra or {})}))
-                now, last, stop = time.monotonic(), epoch + 1 == epochs, stopping()
+                ended = bool(extra and extra.get("stop"))
+                now, last, stop = time.monotonic(), epoch + 1 == epochs or ended, stopping()
                 save = state is not None and (now - saved >= seconds_between_saves or stop or last)
                 if save or last or not found.is_cuda or now - flushed >= SECONDS_BETWEEN_LOOKS:
                     loss, flushed = flush(), now
                 if save and state is not None:
-                    state.save(epoch + 1, Outcome(loss, seconds()), module, optimizer)
+                    state.save(epoch + 1, Outcome(loss, seconds(), epoch + 1), module, optimizer)
                     saved = time.monotonic()
                 if stop:
                     raise Interrupted(f"stopped after epoch {epoch + 1} of {epochs}; --resume goes on from there")
+                if ended:
+                    break
         finally:
             display.stop()
     if not all(bool(torch.isfinite(weight).all()) for weight in module.parameters()):
         raise GraphMAEError(f"{label}: the last step made weights NaN or infinite; try a smaller learning rate")
-    return Outcome(loss, seconds())
+    return Outcome(loss, seconds(), done if done >= epochs else epoch + 1)
 
 
 @contextmanager

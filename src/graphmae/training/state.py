@@ -17,10 +17,11 @@ from ..runtime.seed import random_state, restore_random_state
 
 
 class Outcome(NamedTuple):
-    """How a training ended, or stands: the loss of the last epoch and the seconds spent, over all resumptions."""
+    """How a training ended, or stands: the last loss, the seconds spent over all resumptions, the epochs."""
 
     loss: float
     seconds: float
+    epochs: int = 0
 
 
 class TrainingState:

@@ -1,0 +1,49 @@
+"""graphmae impute"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..runtime.errors import InputError
+from .options import Device, Id, Source, Target
+
+FORMATS = (".csv", ".tsv", ".parquet")
+
+
+def impute(
+    checkpoint: Annotated[Path, typer.Argument(metavar="CKPT", help="Folder of a checkpoint or a run.")],
+    nodes: Annotated[Path, typer.Argument(metavar="NODES", help="The node table.")],
+    edges: Annotated[list[str], typer.Argument(metavar="EDGES...", help="The edge table, or several.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Where to write: .csv, .tsv or .parquet.")],
+    id_: Id = "",
+    source: Source = "",
+    target: Target = "",
+    device: Device = "auto",
+) -> None:
+    """Fill the empty cells of a node table from the nodes' surroundings and their other columns.
+
+    Numbers, categories and true/false are filled, and for each column it is said how good such values are on cells
+    that are known, beside always taking the mean or the most frequent value.
+
+    Example: graphmae impute runs/mine nodes.csv edges.csv -o filled.csv
+    """
+    if out.suffix not in FORMATS:
+        raise InputError(f"--out {out}: unknown format {out.suffix!r}. Allowed: {', '.join(FORMATS)}")
+    if not out.parent.is_dir():
+        raise InputError(f"{out.parent} is not a folder")
+    from .. import insights
+    from ..data.tables import write_table
+
+    columns = {"id": id_, "source": source, "target": target}
+    table, filled = insights.impute(checkpoint, nodes, edges, columns=columns, device=device)
+    write_table(table, out)
+    for column in filled:
+        typer.echo(
+            f"{column.column}: {len(column.rows):,} cells filled; on known cells {column.metric} {column.score:.2f}, "
+            f"without a model {column.plain:.2f}"
+            + (" (so the mean or most frequent value was taken)" if column.score <= column.plain else "")
+        )
+    typer.echo(f"The table is in {out}" + ("" if filled else "; nothing was empty that could be filled"))

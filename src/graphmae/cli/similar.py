@@ -1,0 +1,39 @@
+"""graphmae similar"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .options import DataRoot, Device, Id, Json, Source, Target, print_json
+
+
+def similar(
+    checkpoint: Annotated[Path, typer.Argument(metavar="CKPT", help="Folder of a checkpoint or a run.")],
+    sources: Annotated[
+        list[str], typer.Argument(metavar="DATA...", help="NODES EDGES, a graph file, or a set's name.")
+    ],
+    node: Annotated[str, typer.Option("--node", "-n", help="Its id; without tables, its number from 0.")],
+    k: Annotated[int, typer.Option("--k", "-k", help="How many.")] = 10,
+    id_: Id = "",
+    source: Source = "",
+    target: Target = "",
+    data: DataRoot = None,
+    device: Device = "auto",
+    json_: Json = False,
+) -> None:
+    """The nodes most like one node: nearest by the cosine of their embeddings, exact.
+
+    Example: graphmae similar runs/mine nodes.csv edges.csv --node p00538 -k 5
+    """
+    from .. import insights
+
+    columns = {"id": id_, "source": source, "target": target}
+    found = insights.similar(checkpoint, sources, node, k, columns=columns, data_root=data, device=device)
+    if json_:
+        print_json({"node": node, "similar": [{"id": name, "cosine": value} for name, value in found]})
+        return
+    for name, value in found:
+        typer.echo(f"{name}\t{value:.4f}")

@@ -1,0 +1,56 @@
+"""graphmae tune"""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .options import DataRoot, Device, Id, Label, Set, Source, Target
+
+
+def tune(
+    sources: Annotated[
+        list[str], typer.Argument(metavar="DATA...", help="NODES EDGES, a graph file, or a set's name.")
+    ],
+    id_: Id = "",
+    source: Source = "",
+    target: Target = "",
+    label: Label = "",
+    trials: Annotated[int, typer.Option("--trials", help="How many settings to try.")] = 20,
+    search: Annotated[
+        list[str],
+        typer.Option("--search", metavar="KEY=A,B,C", help="A recipe key and its values, or LOW..HIGH. Repeatable."),
+    ] = [],  # noqa: B006
+    recipe: Annotated[
+        str, typer.Option("--recipe", help="Recipe to start from (default: chosen by the data).")
+    ] = "auto",
+    set_: Set = [],  # noqa: B006
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder (default: runs/NAME-tuned).")] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the search and of every trial.")] = 0,
+    data: DataRoot = None,
+    device: Device = "auto",
+) -> None:
+    """Search recipe keys and write the best recipe (needs optuna: pip install 'graphmae[tune]').
+
+    With --label, or labels in the graph, by the validation accuracy of the linear probe; test nodes are never looked
+    at. Without labels, by how well hidden nodes are reconstructed: better than nothing, and no proof that embeddings
+    are more useful. Without --search: width, norm, mask rate, γ, learning rate, weight decay.
+
+    Example: graphmae tune nodes.csv edges.csv --label topic --trials 30
+
+    Example: graphmae tune nodes.csv edges.csv --search mask.rate=0.3,0.5,0.7 --search train.lr=1e-4..1e-2
+    """
+    from .. import commands
+
+    columns = {"id": id_, "source": source, "target": target, "label": label}
+    tuned, folder = commands.tune_on(
+        sources, recipe=recipe, overrides=set_, columns=columns, search=search, trials=trials, out=out, seed=seed,
+        data_root=data, device=device,
+    )  # fmt: skip
+    typer.echo(f"best {tuned.criterion}: {tuned.score:.4g} of {len(tuned.trials)} trials (trials.json)")
+    told = [part for name, value in columns.items() if value for part in (f"--{name}", value)]
+    following = shlex.join(["graphmae", "pretrain", *sources, *told, "--recipe", str(folder / "recipe.toml")])
+    typer.echo(f"The recipe lies in {folder}. Next: {following}")

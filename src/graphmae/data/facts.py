@@ -1,0 +1,64 @@
+"""What a graph is like, in the few numbers defaults are chosen by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from .base import NodeDataset
+
+SAMPLE = 20_000
+
+
+@dataclass(frozen=True)
+class GraphFacts:
+    """Attributes:
+    density: share of the features that are not zero.
+    homophily: how much more alike (cosine, centred features) neighbours are than two nodes drawn at random.
+    """
+
+    nodes: int
+    edges: int
+    features: int
+    density: float
+    homophily: float
+
+    @property
+    def mean_degree(self) -> float:
+        return self.edges / max(self.nodes, 1)
+
+    @property
+    def features_kind(self) -> Literal["words", "categories", "numbers"]:
+        """Bags of words (mostly zeros, many of them), categories (one or two of many) or few features, or numbers."""
+        filled = self.density * self.features
+        if self.features < 8 or (filled <= 2.5 and self.density < 0.5):
+            return "categories"
+        return "words" if self.features >= 50 and self.density < 0.2 else "numbers"
+
+
+def facts_of_graph(dataset: NodeDataset) -> GraphFacts:
+    """Of the graphs pre-training sees; self-loops are not counted."""
+    graphs = dataset.pretrain_graphs()
+    edges = sum(int((g.edge_index[0] != g.edge_index[1]).sum()) for g in graphs)
+    filled = sum(int(torch.count_nonzero(g.x)) for g in graphs) / max(1, sum(g.x.numel() for g in graphs))
+    nodes = sum(int(g.x.size(0)) for g in graphs)
+    return GraphFacts(nodes, edges, dataset.in_channels, filled, _homophily(graphs[0].x, graphs[0].edge_index))
+
+
+def _homophily(x: Tensor, edge_index: Tensor) -> float:
+    generator = torch.Generator().manual_seed(0)
+    real = (edge_index[0] != edge_index[1]).nonzero().flatten()
+    if not len(real) or len(x) < 2:
+        return 0.0
+    chosen = real[torch.randint(len(real), (min(SAMPLE, 4 * len(real)),), generator=generator)]
+    pairs = torch.randint(len(x), (2, len(chosen)), generator=generator)
+    mean = x.mean(0)
+
+    def alike(a: Tensor, b: Tensor) -> float:
+        return float(F.cosine_similarity(x[a] - mean, x[b] - mean).mean())
+
+    return alike(*edge_index[:, chosen]) - alike(*pairs)

@@ -1,0 +1,135 @@
+"""Graphs that are in memory already: NetworkX, SciPy, an edge list. (PyG's `Data`: `from_data`.)"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from scipy.sparse import coo_matrix
+from torch_geometric.data import Data
+
+from ..runtime.errors import DataError
+from .base import NodeDataset
+from .files import from_data
+from .graphset import GraphSet
+from .tables import TableGraph, from_tables
+from .treatment import Features
+
+
+def from_edges(edges: Any, **options: Any) -> TableGraph:
+    """An edge list alone: its nodes are those it names, their features structural. Options as in `from_tables`.
+
+    >>> from_edges({"source": [1, 2, 3], "target": [2, 3, 1]}, quiet=True).graphs[0].x.shape
+    torch.Size([3, 5])
+    """
+    return from_tables(None, edges, **options)
+
+
+def from_networkx(graph: Any, label: str = "", **options: Any) -> TableGraph:
+    """A NetworkX graph; its nodes' attributes are columns, as in a node table, and so are the options.
+
+    >>> import networkx as nx
+    >>> from_networkx(nx.karate_club_graph(), label="club", quiet=True).classes
+    ('Mr. Hi', 'Officer')
+    """
+    if not hasattr(graph, "nodes") or not hasattr(graph, "edges"):
+        raise DataError(f"from_networkx takes a NetworkX graph, not a {type(graph).__name__}")
+    nodes = list(graph.nodes(data=True))
+    if not nodes:
+        raise DataError("the graph has no nodes")
+    names = sorted({str(key) for _, attributes in nodes for key in attributes})
+    table: dict[str, list[Any]] = {"id": [str(node) for node, _ in nodes]}
+    for name in names:
+        cells = [{str(k): v for k, v in attributes.items()}.get(name) for _, attributes in nodes]
+        table["attribute id" if name == "id" else name] = [_plain(cell) for cell in cells]
+    pairs = [(str(u), str(v)) for u, v in graph.edges()]
+    kinds = [data.get("type") for *_, data in graph.edges(data=True)]
+    edges: dict[str, list[Any]] = {"source": [u for u, _ in pairs], "target": [v for _, v in pairs]}
+    if any(kind is not None for kind in kinds):
+        edges["type"] = [str(kind) for kind in kinds]
+    if not pairs:
+        raise DataError("the graph has no edges")
+    return from_tables(_even(table), edges, id="id", label=label, **options)
+
+
+def from_scipy(
+    adjacency: Any,
+    x: Any,
+    y: Any = None,
+    *,
+    name: str = "graph",
+    features: Features = "raw",
+    self_loops: bool = True,
+    moments: Mapping[str, list[float]] | None = None,
+) -> NodeDataset:
+    """A sparse adjacency matrix [N, N] and features [N, d], an array or sparse as well; `y` [N] are class numbers.
+
+    >>> import scipy.sparse as sp
+    >>> from_scipy(sp.eye(3), np.ones((3, 2))).graphs[0].x.shape
+    torch.Size([3, 2])
+    """
+    if not hasattr(adjacency, "tocoo") or adjacency.shape[0] != adjacency.shape[1]:
+        shape = getattr(adjacency, "shape", type(adjacency).__name__)
+        raise DataError(f"the adjacency must be a square SciPy sparse matrix, not {shape}")
+    dense = x.toarray() if hasattr(x, "toarray") else np.asarray(x)
+    if dense.ndim != 2 or len(dense) != adjacency.shape[0]:
+        raise DataError(f"x has the shape {dense.shape} for an adjacency of {adjacency.shape[0]} nodes")
+    coo = adjacency.tocoo()
+    there = coo.data != 0
+    pairs = np.stack([coo.row[there], coo.col[there]]).astype(np.int64)
+    data = Data(x=torch.as_tensor(dense, dtype=torch.float32), edge_index=torch.from_numpy(pairs))
+    if y is not None:
+        data.y = torch.as_tensor(np.asarray(y))
+    return from_data(data, name, features, self_loops, moments)
+
+
+def as_dataset(graph: Any, treatment: Mapping[str, Any] | None = None) -> NodeDataset | GraphSet:
+    """Whatever holds a graph, or several, → a data set; `treatment` is that of the model it is for.
+
+    A PyG `Data`, a list of them (one set of graphs), a NetworkX graph, a pair (x, adjacency), or a data set.
+    """
+    kept = dict(treatment or {})
+    if isinstance(graph, NodeDataset | GraphSet):
+        if isinstance(graph, TableGraph) and kept and graph.treatment != kept:
+            raise DataError("this graph was not encoded as the model's was: from_tables(…, treatment=model.inputs)")
+        return graph
+    single = {key: kept[key] for key in ("features", "self_loops", "moments") if key in kept}
+    if isinstance(graph, Data):
+        return from_data(graph, **single)
+    if isinstance(graph, tuple) and len(graph) == 2:
+        x, joined = graph
+        if hasattr(joined, "tocoo"):
+            return from_scipy(joined, x, **single)
+        pairs, rows = np.asarray(joined), x.toarray() if hasattr(x, "toarray") else np.asarray(x)
+        if pairs.ndim == 2 and pairs.shape[0] == pairs.shape[1] != 2:
+            return from_scipy(coo_matrix(pairs), rows, **single)
+        if pairs.ndim != 2 or pairs.shape[0] != 2:
+            raise DataError(f"of (x, edges), edges must be an adjacency matrix or [2, edges], not {pairs.shape}")
+        return from_data(Data(x=torch.as_tensor(rows).float(), edge_index=torch.as_tensor(pairs).long()), **single)
+    if isinstance(graph, Sequence) and graph and all(isinstance(item, Data) for item in graph):
+        made = GraphSet.from_list("graphs", list(graph))
+        return made.with_self_loops() if kept.get("self_loops", True) else made
+    if hasattr(graph, "nodes") and hasattr(graph, "edges"):
+        return from_networkx(graph, treatment=treatment, quiet=True)
+    ways = "a PyG Data, a list of them, a NetworkX graph, a pair (x, adjacency), or what from_tables gives"
+    raise DataError(f"a graph must be {ways}, not {type(graph).__name__}")
+
+
+def _plain(cell: Any) -> Any:
+    """What Arrow can hold: arrays as lists, everything it would not know as text."""
+    if isinstance(cell, np.ndarray):
+        return cell.tolist()
+    if isinstance(cell, np.generic):
+        return cell.item()
+    return cell if cell is None or isinstance(cell, bool | int | float | str | list | tuple) else str(cell)
+
+
+def _even(table: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    """Columns whose cells are of several types become text."""
+    for name, cells in table.items():
+        kinds = {type(cell) for cell in cells if cell is not None}
+        if len(kinds) > 1 and not kinds <= {int, float} and not kinds <= {list, tuple}:
+            table[name] = [None if cell is None else str(cell) for cell in cells]
+    return table

@@ -1,0 +1,163 @@
+"""Edge tables: their columns, their kinds, and the pairs of nodes they become."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ...runtime.errors import DataError, unknown
+from .columns import as_text, strings
+from .identity import edge_positions, guess_ends
+from .reading import name_of, read_table
+from .report import Report, count, some
+
+KIND_NAMES = ("type", "kind", "relation", "rel", "edge_type", "edgetype", "predicate", "label")
+MOST_KINDS = 64
+
+
+@dataclass(frozen=True)
+class EdgeTable:
+    """One table that was read: its ends, and the kind of every edge where there are kinds."""
+
+    name: str
+    source: pa.ChunkedArray
+    target: pa.ChunkedArray
+    kinds: np.ndarray | None
+    left_aside: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class EdgeTables:
+    name: str
+    tables: tuple[EdgeTable, ...]
+
+
+def as_list(edges: Any) -> list[Any]:
+    """Several edge tables, or one."""
+    return list(edges) if isinstance(edges, Sequence) and not isinstance(edges, str) else [edges]
+
+
+def read(listed: list[Any], source: str, target: str, alone: bool) -> EdgeTables:
+    """Read every edge table; with several, each is one kind of edge, called like its file."""
+    if not listed or listed[0] is None:
+        raise DataError("there is no edge table")
+    tables = []
+    for number, each in enumerate(listed):
+        found = read_table(each, lambda names: _ends(names, source, target) or (), headerless=True)
+        name = name_of(each, "the edge table")
+        for asked, option in ((source, "source"), (target, "target")):
+            if asked and asked not in found.column_names:
+                raise DataError(f"{name}: {unknown('column', asked, found.column_names)} (--{option})")
+        ends = _ends(found.column_names, source, target)
+        if ends is None:
+            what = "an edge list, or give a node table first and an edge table second" if alone else "an edge table"
+            raise DataError(
+                f"{name}: which columns are an edge's two ends? Say so with --source and --target, if it is {what}; "
+                f"columns: {some(found.column_names, 12)}"
+            )
+        if ends[0] == ends[1]:
+            raise DataError(f"{name}: --source and --target are the same column, {ends[0]!r}")
+        others = [n for n in found.column_names if n not in ends]
+        kind = next((n for n in others if n.strip().lower() in KIND_NAMES), None)
+        kinds = strings(found.column(kind)) if kind is not None else None
+        if kind is not None and len(np.unique(kinds.astype(str))) > MOST_KINDS:  # type: ignore[union-attr]
+            kind, kinds = None, None
+        if len(listed) > 1:
+            label = Path(name).name.split(".")[0] if isinstance(each, str | Path) else f"kind {number + 1}"
+            kinds = np.full(found.num_rows, label, dtype=object)
+        aside = tuple(n for n in others if n != kind)
+        tables.append(EdgeTable(name, found.column(ends[0]), found.column(ends[1]), kinds, aside))
+    if len(tables) == 1 and tables[0].kinds is not None and len(np.unique(tables[0].kinds.astype(str))) < 2:
+        tables = [EdgeTable(tables[0].name, tables[0].source, tables[0].target, None, tables[0].left_aside)]
+    return EdgeTables(tables[0].name if len(tables) == 1 else "the edge tables", tuple(tables))
+
+
+def _ends(names: Sequence[str], source: str, target: str) -> tuple[str, str] | None:
+    if source and target:
+        return source, target
+    guessed = guess_ends(names)
+    if guessed is None or not (source or target):
+        return guessed
+    return (source, guessed[1]) if source else (guessed[0], target)
+
+
+def all_ends(read: EdgeTables) -> pa.ChunkedArray:
+    """Every node the edges name, once."""
+    chunks = [c for table in read.tables for side in (table.source, table.target) for c in as_text(side).chunks]
+    return pa.chunked_array([pa.chunked_array(chunks).unique()])
+
+
+def join(
+    read: EdgeTables, ids: pa.Array, known: list[str] | None, report: Report
+) -> tuple[np.ndarray, np.ndarray | None, list[str]]:
+    """([2, edges] positions, the kind of every edge as a number, the kinds' names)."""
+    ends, kinds = [], []
+    for table in read.tables:
+        counted = edge_positions(table.source, table.target, ids, table.name, report)
+        ends.append(counted[0])
+        if table.kinds is not None:
+            kinds.append(table.kinds[counted[1]])
+        report.note(f"{table.name}: {count(len(table.source), 'edge')}")
+        if table.left_aside:
+            report.note(f"{table.name}: columns {some(list(table.left_aside), 6)} are left aside")
+    joined = np.concatenate(ends, axis=1)
+    if known is not None and not known:
+        return joined, None, []
+    if not kinds or len(kinds) < len(read.tables):
+        if known:
+            report.problem(f"the model was trained on edges of the kinds {some(known, 8)}; these edges have no kind")
+        return joined, None, []
+    every = np.concatenate(kinds).astype(str)
+    levels = list(known) if known else np.unique(every).tolist()
+    place = {level: i for i, level in enumerate(levels)}
+    numbers = np.array([place.get(value, -1) for value in every])
+    if (numbers < 0).any():
+        report.note(f"{count(int((numbers < 0).sum()), 'edge')} of kinds the model does not know count without a kind")
+    if not known:
+        report.note(
+            f"{len(levels)} kinds of edges ({some(levels, 5)}): edge_attr, and their numbers at a node as features"
+        )
+    return joined, numbers, levels
+
+
+def clean(
+    ends: np.ndarray, kinds: np.ndarray | None, width: int, nodes: int, directed: bool, name: str, report: Report
+) -> tuple[np.ndarray, np.ndarray]:
+    """([2, edges] sorted, each once, without self-loops, both ways unless `directed`; [edges, width] kinds of each)."""
+    loops = ends[0] == ends[1]
+    if loops.any():
+        report.repair(f"{count(int(loops.sum()), 'self-loop')} of {name} removed (every node gets one of its own)")
+        ends, kinds = ends[:, ~loops], None if kinds is None else kinds[~loops]
+    key = ends[0] * nodes + ends[1] if directed else ends.min(0) * nodes + ends.max(0)
+    if kinds is None:
+        once, owner = np.unique(key), None
+        distinct = len(once)
+    else:
+        once, owner = np.unique(key, return_inverse=True)
+        distinct = len(np.unique(np.stack([key, kinds]), axis=1).T) if len(key) else 0
+    if distinct < len(key):
+        how = "" if directed else " (the same two nodes, either way round)"
+        report.repair(f"{count(len(key) - distinct, 'repeated edge')}{how} of {name} merged")
+    attributes = np.zeros((len(once), width), dtype=np.float32)
+    if owner is not None and kinds is not None:
+        there = kinds >= 0
+        attributes[owner.reshape(-1)[there], kinds[there]] = 1
+    if not directed:
+        source, target = np.divmod(once, nodes)
+        both = np.concatenate([once, target * nodes + source])
+        order = np.argsort(both, kind="stable") if width else None
+        once = np.sort(both) if order is None else both[order]
+        if order is not None:
+            attributes = np.concatenate([attributes, attributes])[order]
+    return np.stack(np.divmod(once, nodes)), attributes
+
+
+def kind_counts(edge_index: np.ndarray, attributes: np.ndarray, nodes: int) -> np.ndarray:
+    """[nodes, kinds] float32: the logarithm of how many edges of each kind a node has."""
+    counts = np.stack([np.bincount(edge_index[0], weights=column, minlength=nodes) for column in attributes.T], axis=1)
+    return np.log1p(counts).astype(np.float32)

@@ -1,0 +1,45 @@
+"""Labels and splits of a node table: for evaluation alone, never features."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import torch
+from torch import Tensor
+
+from .columns import is_missing, strings
+from .report import Report, count, some
+
+MOST_CLASSES = 1000
+PARTS = {"train": "train", "training": "train", "val": "val", "valid": "val", "validation": "val", "dev": "val",
+         "test": "test", "testing": "test"}  # fmt: skip
+
+
+def read_labels(values: pa.ChunkedArray, name: str, report: Report) -> tuple[np.ndarray, tuple[str, ...], np.ndarray]:
+    """(class number of every node, the classes' names, which nodes have one)."""
+    text, known = strings(values), ~is_missing(values)
+    classes, numbers = np.unique(text[known].astype(str), return_inverse=True)
+    if not known.any():
+        report.problem(f"the label column {name!r} is empty")
+    elif len(classes) > min(MOST_CLASSES, max(2, known.sum() // 2)):
+        report.problem(
+            f"the label column {name!r} has {len(classes):,} different values in {known.sum():,} rows (such as "
+            f"{some(classes.tolist())}): labels are classes; numbers to predict cannot be judged here"
+        )
+    y = np.zeros(len(text), dtype=np.int64)
+    y[known] = numbers
+    unlabelled = int((~known).sum())
+    extra = f"; {count(unlabelled, 'node has', 'nodes have')} none" if unlabelled else ""
+    report.note(
+        f"label {name!r}: {len(classes)} classes ({some(classes.tolist(), 6)}), kept out of the features{extra}"
+    )
+    return y, tuple(classes.tolist()), known
+
+
+def read_split(values: pa.ChunkedArray, name: str, known: np.ndarray, report: Report) -> dict[str, Tensor]:
+    """The masks a column spells out: train, val, test; other words belong to none."""
+    found = [PARTS.get(text.strip().lower(), "") for text in strings(values).tolist()]
+    masks = {part: torch.from_numpy(np.array([f == part for f in found]) & known) for part in ("train", "val", "test")}
+    if lacking := [part for part, mask in masks.items() if not mask.any()]:
+        report.problem(f"the split column {name!r} has no labelled row that says {' or '.join(lacking)}")
+    return masks

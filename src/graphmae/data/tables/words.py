@@ -1,0 +1,28 @@
+"""Text as a bag of words: what scikit-learn's vectoriser finds, kept as two plain lists."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from sklearn.feature_extraction.text import TfidfVectorizer
+
+PATTERN = r"(?u)\b\w\w+\b"
+
+
+def learn(texts: np.ndarray, most: int) -> tuple[list[str], list[float]]:
+    """(the words of the most rows, but of at least two and not of nearly all; their inverse document frequencies)."""
+    vectorizer = TfidfVectorizer(max_features=most, min_df=2, max_df=0.8, token_pattern=PATTERN)
+    try:
+        vectorizer.fit(texts.tolist())
+    except ValueError:  # nothing is left: no words at all, or none in two rows
+        return [], []
+    names = vectorizer.get_feature_names_out().tolist()
+    return names, [float(weight) for weight in vectorizer.idf_]
+
+
+def encode(texts: np.ndarray, words: Sequence[str], weights: Sequence[float]) -> np.ndarray:
+    """[rows, words] float32, every row of length one or zero."""
+    vectorizer = TfidfVectorizer(vocabulary=list(words), token_pattern=PATTERN, dtype=np.float32)
+    vectorizer.idf_ = np.asarray(weights, dtype=np.float32)
+    return np.asarray(vectorizer.transform(texts.tolist()).todense(), dtype=np.float32)

@@ -1,0 +1,51 @@
+"""Rows of numbers to a file, with the ids they belong to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+
+def write_rows(out: Path, z: np.ndarray, ids: pa.ChunkedArray | None = None, names: Sequence[str] = ()) -> None:
+    """`z` [rows, width] as .npy (numbers alone), .npz (`embeddings`, `ids`), .csv or .parquet (id, z0, z1, …).
+
+    A .csv without ids has no header. Nothing is left half-written.
+    """
+    partial = out.with_name(f"{out.name}.partial{out.suffix}")
+    names = list(names) or [f"z{i}" for i in range(z.shape[1])]
+    if out.suffix == ".npy":
+        np.save(partial, z)
+    elif out.suffix == ".npz":
+        arrays: dict[str, Any] = {"embeddings": z}
+        if ids is not None:
+            found = ids.to_numpy(zero_copy_only=False)
+            arrays["ids"] = found.astype(str) if found.dtype == object else found
+        np.savez(partial, **arrays)
+    elif out.suffix == ".csv" and ids is None:
+        np.savetxt(partial, z, delimiter=",", fmt="%.9g")
+    else:
+        columns = {"id": ids} if ids is not None else {}
+        columns |= {name: pa.array(np.ascontiguousarray(z[:, i])) for i, name in enumerate(names)}
+        _write(pa.table(columns), partial)
+    partial.replace(out)
+
+
+def write_table(table: pa.Table, out: Path) -> None:
+    """A table as .csv, .tsv or .parquet."""
+    partial = out.with_name(f"{out.name}.partial{out.suffix}")
+    _write(table, partial)
+    partial.replace(out)
+
+
+def _write(table: pa.Table, path: Path) -> None:
+    if path.suffix == ".parquet":
+        pyarrow.parquet.write_table(table, path)
+        return
+    options = pyarrow.csv.WriteOptions(delimiter="\t" if path.suffix == ".tsv" else ",", quoting_style="needed")
+    pyarrow.csv.write_csv(table, path, options)

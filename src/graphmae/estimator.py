@@ -1,0 +1,105 @@
+"""GraphMAE as a scikit-learn transformer: fit on a graph, transform it (or another) to embeddings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from . import config, defaults, pretrained, pretraining
+from .data import GraphSet, NodeDataset, TableGraph
+from .data.objects import as_dataset
+from .embedding import embed_graph, embed_graphs
+from .model import GraphMAE
+from .runtime.device import resolve_device
+from .training import Progress, quiet
+
+
+class GraphMAEEmbedder(TransformerMixin, BaseEstimator):
+    """Pre-trains on a graph without labels; its nodes become rows for any scikit-learn model.
+
+    A graph is a PyG `Data`, a NetworkX graph, a pair (x, adjacency), or what `graphmae.data.from_tables` gives; a list
+    of `Data` is a set of graphs, one row each.
+
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from graphmae.data import load
+    >>> graph = load("synthetic", num_nodes=300).graphs[0]
+    >>> model = make_pipeline(GraphMAEEmbedder(epochs=5), LogisticRegression(max_iter=300))
+    >>> model.fit(graph, graph.y.numpy()).predict(graph).shape
+    (300,)
+
+    Args:
+        recipe: "auto" (chosen by the graph), a recipe's id or a TOML file.
+        epochs: at most so many; None: the recipe's.
+        overrides: other recipe keys, ("mask.rate=0.75", …).
+        readout: of sets of graphs: mean, max, sum or several, "mean+max".
+    """
+
+    def __init__(
+        self,
+        recipe: str = "auto",
+        epochs: int | None = None,
+        overrides: Iterable[str] = (),
+        readout: str = "mean",
+        seed: int = 0,
+        device: str = "auto",
+        progress: bool = False,
+    ) -> None:
+        self.recipe = recipe
+        self.epochs = epochs
+        self.overrides = overrides
+        self.readout = readout
+        self.seed = seed
+        self.device = device
+        self.progress = progress
+
+    def fit(self, X: Any, y: Any = None) -> GraphMAEEmbedder:  # noqa: N803
+        """Pre-train on the graph; `y` is not looked at."""
+        dataset, place = as_dataset(X), resolve_device(self.device)
+        several = isinstance(dataset, GraphSet)
+        chosen = "default-graph" if several else "default"
+        base = config.load(chosen if self.recipe == "auto" else self.recipe).to_dict()
+        if self.recipe == "auto" and isinstance(dataset, NodeDataset):
+            base = config.merge(base, defaults.choose(dataset)[0])
+        base["data"], more = {"name": "synthetic"}, [f"train.epochs={self.epochs}"] if self.epochs is not None else []
+        made = config.load(base, [*more, *self.overrides])
+        defaults.check_memory(dataset, made, place)
+        self.model_ = pretraining.pretrain_once(
+            made, dataset, self.seed, place, display=Progress() if self.progress else quiet
+        )
+        self.n_features_out_ = int(self.model_.encoder.out_channels)  # type: ignore[arg-type]
+        return self
+
+    def transform(self, X: Any) -> np.ndarray:  # noqa: N803
+        """[nodes, width], or [graphs, width · readouts]; of tables in the order of their rows."""
+        check_is_fitted(self, "model_")
+        dataset = as_dataset(X, self.model_.inputs)
+        if isinstance(dataset, GraphSet):
+            return embed_graphs(self.model_.encoder, dataset, self.readout.split("+"), self.device).numpy()
+        rows = torch.cat(
+            [embed_graph(self.model_.encoder, graph, self.device) for graph in dataset.every_node()]
+        ).numpy()
+        return rows[dataset.rows] if isinstance(dataset, TableGraph) else rows
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        check_is_fitted(self, "model_")
+        return np.array([f"graphmae{i}" for i in range(self.n_features_out_)], dtype=object)
+
+    def save(self, folder: str | Path) -> Path:
+        """A checkpoint's folder, no pickle: `GraphMAEEmbedder.load` and `graphmae.load` read it."""
+        check_is_fitted(self, "model_")
+        return pretrained.save(self.model_, folder)
+
+    @classmethod
+    def load(cls, folder: str | Path, **parameters: Any) -> GraphMAEEmbedder:
+        """An embedder that transforms with a saved model."""
+        made = cls(**parameters)
+        made.model_: GraphMAE = pretrained.load(folder)  # type: ignore[misc]
+        made.n_features_out_ = int(made.model_.encoder.out_channels)  # type: ignore[arg-type]
+        return made

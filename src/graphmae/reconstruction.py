@@ -1,0 +1,51 @@
+"""What the autoencoder says of a node while the node is hidden, and so how unusual the node is."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+from torch_geometric.data import Data
+
+from . import kernels
+from .model import GraphMAE
+from .runtime.device import resolve_device
+from .runtime.errors import InputError
+
+
+@torch.no_grad()
+def reconstruct(
+    model: GraphMAE, data: Data, device: torch.device | str = "cpu", share: float | None = None, seed: int = 0
+) -> Tensor:
+    """[num_nodes, features]: every node's features as predicted while they are hidden.
+
+    A `share` of the nodes, drawn by `seed`, is hidden at a time (default: the model's own mask rate).
+    """
+    if int(model.decoder.out_channels) != int(data.x.size(1)):  # type: ignore[arg-type]
+        raise InputError(
+            f"the model reconstructs {model.decoder.out_channels} features; this graph has {data.x.size(1)}"
+        )
+    place = resolve_device(device)
+    was_training = model.training
+    model.eval().to(place)
+    x, nodes = data.x.to(place), int(data.x.size(0))
+    graph = kernels.adjacency(data.edge_index.to(place), nodes)
+    share = float(getattr(model.mask, "rate", 0.5)) if share is None else share
+    order = torch.randperm(nodes, generator=torch.Generator().manual_seed(seed))
+    out = torch.empty(nodes, x.size(1))
+    for hidden in order.chunk(max(2, round(1 / share))):
+        out[hidden] = model.reconstruct(x, graph, hidden.to(place)).float().cpu()
+    model.train(was_training)
+    return out
+
+
+def anomaly_scores(model: GraphMAE, data: Data, device: torch.device | str = "cpu", rounds: int = 5) -> Tensor:
+    """[num_nodes], from 0 up: how little a node's features look like what its surroundings let expect.
+
+    The mean, over `rounds` draws, of 1 − cos between features and reconstruction. NaN for nodes without any feature.
+    """
+    total = torch.zeros(int(data.x.size(0)))
+    for seed in range(rounds):
+        total += 1 - F.cosine_similarity(reconstruct(model, data, device, seed=seed), data.x)
+    empty = data.x.abs().sum(1) == 0
+    return torch.where(empty, torch.nan, total.clamp(min=0) / rounds)

@@ -1,0 +1,33 @@
+"""When to stop, without labels: when masked nodes are reconstructed no better than a while ago."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+EVERY = 5  # epochs between two looks
+LEAST = 0.005  # a smaller share of improvement over `patience` epochs is none
+
+
+class Plateau:
+    """Called after every epoch: measures now and then, and says when to stop.
+
+    >>> values = iter([1.0, 0.5, 0.4, 0.4, 0.4])
+    >>> plateau = Plateau(lambda: next(values), patience=10)
+    >>> [bool((plateau(epoch) or {}).get("stop")) for epoch in (5, 10, 15, 20, 25)]
+    [False, False, False, False, True]
+    """
+
+    def __init__(self, measure: Callable[[], float], patience: int, seen: dict[int, float] | None = None) -> None:
+        self.measure, self.patience = measure, patience
+        self.seen = dict(seen or {})
+
+    def __call__(self, epoch: int) -> dict[str, Any] | None:
+        if epoch % EVERY:
+            return None
+        self.seen[epoch] = now = self.measure()
+        before = [value for when, value in self.seen.items() if when <= epoch - self.patience]
+        after = [value for when, value in self.seen.items() if epoch - self.patience < when <= epoch]
+        if before and min(after) > (1 - LEAST) * min(before):
+            return {"criterion": now, "stop": True}
+        return {"criterion": now}

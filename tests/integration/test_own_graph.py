@@ -1,0 +1,170 @@
+"""Your own graph, from two tables to everything that comes out, through the command line."""
+
+from __future__ import annotations
+
+import csv
+import json
+import runpy
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas
+import pyarrow.parquet
+import pytest
+import torch
+from sklearn.linear_model import LogisticRegression
+from typer.testing import CliRunner
+
+import graphmae as gm
+from graphmae.cli.main import app
+from graphmae.runtime.errors import GraphMAEError
+
+ROOT = Path(__file__).parents[2]
+QUICK = ["--set", "train.epochs=30", "--set", "encoder.hidden_channels=64"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """papers.csv, citations.csv and a model pre-trained on them."""
+    place = tmp_path_factory.mktemp("own")
+    runpy.run_path(str(ROOT / "examples/two_tables.py"))["main"](place, 400)
+    call("pretrain", place / "papers.csv", place / "citations.csv", "--label", "topic", "--out", place / "run", *QUICK)
+    return place
+
+
+def call(*words: object) -> str:
+    done = CliRunner().invoke(app, [str(word) for word in words])
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+def tables(folder: Path) -> tuple[Path, Path]:
+    return folder / "papers.csv", folder / "citations.csv"
+
+
+def test_from_two_tables_to_a_classifier(folder: Path) -> None:
+    call("embed", folder / "run", *tables(folder), "-o", folder / "z.parquet")
+    rows = pandas.read_parquet(folder / "z.parquet").set_index("id")
+    papers = pandas.read_csv(folder / "papers.csv").set_index("id")
+    assert rows.index.tolist() == papers.index.tolist()
+    labels = papers["topic"]
+    model = LogisticRegression(max_iter=1000).fit(rows[:200], labels[:200])
+    assert model.score(rows[200:], labels[200:]) > 0.5
+    output = call("evaluate", folder / "run", *tables(folder), "--label", "topic", "--json")
+    assert json.loads(output.splitlines()[-1])["mean"] > 50
+
+
+def test_the_recipe_that_was_chosen_runs_again_to_the_same_weights(folder: Path) -> None:
+    text = (folder / "run" / "recipe.toml").read_text()
+    assert "[encoder]" in text and "hidden_channels = 64" in text
+    call(
+        "pretrain", *tables(folder), "--label", "topic", "--recipe", folder / "run" / "recipe.toml",
+        "--out", folder / "again",
+    )  # fmt: skip
+    one, other = (gm.load(folder / name).state_dict() for name in ("run", "again"))
+    assert all(torch.equal(one[key], other[key]) for key in one)
+
+
+def test_every_format_holds_the_same_numbers(folder: Path) -> None:
+    for suffix in (".npy", ".npz", ".csv", ".parquet"):
+        call("embed", folder / "run", *tables(folder), "-o", folder / f"e{suffix}")
+    plain = np.load(folder / "e.npy")
+    bundle = np.load(folder / "e.npz")
+    assert np.array_equal(bundle["embeddings"], plain) and bundle["ids"][0].startswith("p")
+    table = pyarrow.parquet.read_table(folder / "e.parquet")
+    assert np.array_equal(np.stack([table.column(f"z{i}").to_numpy() for i in range(plain.shape[1])], 1), plain)
+    assert np.allclose(pandas.read_csv(folder / "e.csv").iloc[:, 1:].to_numpy(), plain, atol=1e-5)
+
+
+def test_rows_and_columns_in_another_order_give_the_same_embedding_of_an_id(folder: Path, tmp_path: Path) -> None:
+    frame = pandas.read_csv(folder / "papers.csv", dtype=str).sample(frac=1, random_state=0)
+    frame[frame.columns[::-1]].to_csv(tmp_path / "turned.tsv", index=False, sep="\t")
+    pandas.read_csv(folder / "citations.csv").sample(frac=1, random_state=1).to_parquet(tmp_path / "edges.parquet")
+    options = ("--id", "id", "--source", "citing", "--target", "cited")
+    call(
+        "embed", folder / "run", tmp_path / "turned.tsv", tmp_path / "edges.parquet", *options, "-o", tmp_path / "z.csv"
+    )
+    call("embed", folder / "run", *tables(folder), "-o", tmp_path / "same.csv")
+    one, other = (pandas.read_csv(tmp_path / name).set_index("id") for name in ("z.csv", "same.csv"))
+    assert (one.loc[other.index].to_numpy() == other.to_numpy()).all()
+
+
+def test_new_nodes_are_embedded_with_the_stored_treatment(folder: Path, tmp_path: Path) -> None:
+    papers = pandas.read_csv(folder / "papers.csv")
+    edges = pandas.read_csv(folder / "citations.csv")
+    new = papers.iloc[:3].assign(id=["new1", "new2", "new3"])
+    pandas.concat([papers, new]).to_csv(tmp_path / "more.csv", index=False)
+    joined = pandas.DataFrame({"citing": new["id"].to_list(), "cited": papers["id"].to_list()[:3]})
+    pandas.concat([edges, joined]).to_csv(tmp_path / "edges.csv", index=False)
+    call("embed", folder / "run", tmp_path / "more.csv", tmp_path / "edges.csv", "-o", tmp_path / "z.csv")
+    assert len(pandas.read_csv(tmp_path / "z.csv")) == 403
+
+
+def test_similar_anomalies_impute_links(folder: Path, tmp_path: Path) -> None:
+    node = pandas.read_csv(folder / "papers.csv")["id"][0]
+    found = call("similar", folder / "run", *tables(folder), "--node", node, "-k", 3, "--json")
+    alike = json.loads(found.splitlines()[-1])["similar"]
+    assert len(alike) == 3 and alike[0]["cosine"] >= alike[2]["cosine"] and node not in [a["id"] for a in alike]
+    call("anomalies", folder / "run", *tables(folder), "-o", tmp_path / "scores.csv")
+    scores = list(csv.DictReader((tmp_path / "scores.csv").open()))
+    assert len(scores) == 400 and all(float(row["anomaly"]) >= 0 for row in scores)
+    assert "cells filled" in call("impute", folder / "run", *tables(folder), "-o", tmp_path / "filled.csv")
+    assert pandas.read_csv(tmp_path / "filled.csv")["year"].isna().sum() == 0
+    out = call("links", *tables(folder), "--set", "train.epochs=5", "--set", "encoder.hidden_channels=32", "--json")
+    assert set(json.loads(out.splitlines()[-1])["baselines"]) == {"neighbours", "raw", "untrained"}
+
+
+def test_tuning_writes_a_recipe_that_runs(folder: Path, tmp_path: Path) -> None:
+    pytest.importorskip("optuna")
+    search = ["--search", "mask.rate=0.25,0.5", "--search", "train.lr=1e-4..1e-2", "--trials", "3"]
+    output = call("tune", *tables(folder), "--label", "topic", *search, *QUICK, "--out", tmp_path / "tuned")
+    assert "validation score" in output and len(json.loads((tmp_path / "tuned/trials.json").read_text())["trials"]) == 3
+    assert "reconstruction error" in call(
+        "tune", *tables(folder), *search[:2], "--trials", "2", *QUICK, "--out", tmp_path / "t2"
+    )
+    call("recipes", "check", tmp_path / "tuned/recipe.toml")
+
+
+def test_tensorboard_and_patience_and_parts(folder: Path, tmp_path: Path) -> None:
+    pytest.importorskip("tensorboard")
+    keys = ["train.tensorboard=true", "train.patience=5", "train.parts=3", "train.batch_size=2", "train.lr=1e-9"]
+    sets = [word for key in keys for word in ("--set", key)]
+    call("pretrain", *tables(folder), "--out", tmp_path / "run", *QUICK, *sets)
+    assert list((tmp_path / "run/tensorboard").glob("events*"))
+    lines = [json.loads(line) for line in (tmp_path / "run/metrics.jsonl").read_text().splitlines()]
+    assert len(lines) == 10 and lines[-1]["stop"] is True  # nothing improves at such a rate
+    assert gm.load(tmp_path / "run").trained_on["epochs"] == 10
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (lambda f: ["evaluate", f / "run", f / "papers.csv", f / "citations.csv"], "no labels"),
+        (
+            lambda f: ["evaluate", f / "run", f / "papers.csv", f / "citations.csv", "--label", "venue"],
+            "pre-train again",
+        ),
+        (lambda f: ["embed", f / "run", f / "papers.csv", "-o", f / "q.npy"], "which columns are an edge's two ends"),
+        (lambda f: ["embed", f / "run", "synthetic", "-o", f / "q.npy"], "give it a node table and an edge table"),
+        (lambda f: ["pretrain", "synthetic", "--label", "x"], "names a column of a table"),
+        (lambda f: ["pretrain", f / "nothing.csv", f / "citations.csv"], "no file"),
+        (lambda f: ["pretrain", f / "papers.csv", f / "citations.csv", "--id", "idd"], "did you mean 'id'"),
+        (lambda f: ["similar", f / "run", f / "papers.csv", f / "citations.csv", "--node", "p9"], "unknown node 'p9'"),
+        (
+            lambda f: ["pretrain", f / "papers.csv", f / "citations.csv", "--set", "data.kinds={year='colour'}"],
+            "unknown kind",
+        ),
+    ],
+)
+def test_what_is_wrong_is_said(folder: Path, words: Callable[[Path], list[object]], message: str) -> None:
+    with pytest.raises(GraphMAEError, match=message):
+        call(*words(folder))
+
+
+def test_a_run_that_would_not_fit_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("graphmae.defaults.free_bytes", lambda device: 1_000_000)
+    with pytest.raises(GraphMAEError, match=r"train it in parts \(--set train.parts="):
+        call("pretrain", *tables(folder), "--out", folder / "never")

@@ -1,0 +1,165 @@
+"""Two tables → one graph: ids, edges, repairs, problems, and an order of its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+import torch
+
+from graphmae.data import from_edges, from_networkx, from_scipy, from_tables
+from graphmae.runtime.errors import DataError
+
+NODES = {"id": ["a", "b", "c", "d"], "age": [3.0, 4.0, None, 9.0], "city": ["x", "y", "x", "y"]}
+EDGES = {"source": ["a", "b", "c"], "target": ["b", "c", "d"]}
+
+
+def made(nodes: Any = NODES, edges: Any = EDGES, **options: Any) -> Any:
+    return from_tables(nodes, edges, quiet=True, **options)
+
+
+def test_columns_become_features_and_edges_go_both_ways() -> None:
+    graph = made()
+    data = graph.graphs[0]
+    assert data.x.shape == (4, 4) and graph.feature_names == ["age", "age #1", "city: x", "city: y"]
+    pairs = {tuple(pair) for pair in data.edge_index.T.tolist()}
+    assert pairs == {(0, 1), (1, 0), (1, 2), (2, 1), (2, 3), (3, 2), *((i, i) for i in range(4))}
+    one_way = {tuple(p) for p in made(directed=True, self_loops=False).graphs[0].edge_index.T.tolist()}
+    assert one_way == {(0, 1), (1, 2), (2, 3)}
+
+
+def test_order_of_rows_and_columns_and_the_type_of_ids_change_nothing() -> None:
+    plain = {"id": [10, 9, 8, 7], "b": [1.0, 5.0, 2.0, 4.0], "a": ["u", "v", "u", "w"]}
+    edges = {"source": [10, 9, 7], "target": [9, 8, 10]}
+    one = made(plain, edges)
+    turned = {"a": ["w", "u", "v", "u"], "id": ["7", "8", "9", "10"], "b": [4.0, 2.0, 5.0, 1.0]}
+    other = made(turned, {"target": ["10", "9", "8"], "source": ["7.0", "10", "9"]})
+    assert torch.equal(one.graphs[0].x, other.graphs[0].x)
+    assert torch.equal(one.graphs[0].edge_index, other.graphs[0].edge_index)
+    assert one.graphs[0].x[one.rows].tolist() == other.graphs[0].x[other.rows[::-1].copy()].tolist()
+    assert "trailing .0" in other.report.lines()[-1]
+
+
+def test_every_repair_is_said() -> None:
+    nodes = {**NODES, "id": ["a", "b", "c", "a"], "age": [3.0, 4.0, 1.0, 3.0], "city": ["x", "y", "x", "x"]}
+    edges = {"source": ["a", "b", "b", "a", "c", *["a"] * 20], "target": ["b", "a", "b", "zz", "a", *["c"] * 20]}
+    said = "\n".join(made(nodes, edges).report.lines())
+    for what in ("1 row repeated word for word", "1 edge of 25", "1 self-loop", "repeated edges"):
+        assert what in said
+    assert "'zz'" in said
+
+
+def test_all_problems_come_in_one_report() -> None:
+    nodes = {"id": ["a", "a", ""], "age": [1, 2, 3]}
+    with pytest.raises(DataError) as error:
+        made(nodes, {"source": ["x", "a"], "target": ["y", "a"]})
+    text = str(error.value)
+    assert "3 problems" in text and "without an id" in text and "repeats an id" in text and "'x'" in text
+
+
+@pytest.mark.parametrize(
+    ("nodes", "edges", "options", "message"),
+    [
+        ({"x": [1], "y": [2]}, EDGES, {}, "which column is the nodes' id"),
+        (NODES, {"p": ["a"], "q": ["b"], "r": ["c"]}, {}, "--source and --target"),
+        (NODES, EDGES, {"id": "idd"}, "did you mean 'id'"),
+        (NODES, EDGES, {"source": "sorce"}, "did you mean 'source'"),
+        (NODES, EDGES, {"source": "target"}, "the same column"),
+        (NODES, EDGES, {"label": "none"}, "unknown column 'none'"),
+        (NODES, EDGES, {"kinds": {"agee": "number"}}, "unknown column 'agee'"),
+        (NODES, EDGES, {"label": "age"}, "labels are classes"),
+        (NODES, {"source": ["a"], "target": ["a"]}, {}, "no edges between two different nodes"),
+        (NODES, {"source": [], "target": []}, {}, "no rows"),
+    ],
+)
+def test_what_cannot_be_repaired_stops(nodes: Any, edges: Any, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        made(nodes, edges, **options)
+
+
+def test_labels_are_kept_out_of_the_features_and_unlabelled_nodes_out_of_the_splits() -> None:
+    count = 40
+    nodes = {"id": list(range(count)), "age": list(range(count)), "kind": (["p", "q"] * 18 + [None] * 4)}
+    edges = {"source": list(range(count - 1)), "target": list(range(1, count))}
+    graph = made(nodes, edges, label="kind")
+    data = graph.graphs[0]
+    assert graph.classes == ("p", "q") and data.x.size(1) == 1
+    seen = data.train_mask | data.val_mask | data.test_mask
+    assert int(seen.sum()) == 36 and not (data.train_mask & data.test_mask).any()
+    with_split = made(
+        {**nodes, "part": ["train"] * 20 + ["val"] * 10 + ["test"] * 10}, edges, label="kind", split="part"
+    )
+    assert int(with_split.graphs[0].train_mask.sum()) == 20 and int(with_split.graphs[0].test_mask.sum()) == 6
+
+
+def test_kinds_of_edges_are_an_attribute_and_counted_at_nodes(tmp_path: Path) -> None:
+    graph = made(NODES, {**EDGES, "type": ["likes", "knows", "likes"]})
+    data = graph.graphs[0]
+    assert data.edge_attr.shape == (data.edge_index.size(1), 2) and graph.treatment["edge_kinds"] == ["knows", "likes"]
+    assert torch.allclose(data.x[:, -2:].exp() - 1, torch.tensor([[0.0, 1], [1, 1], [1, 1], [0, 1]]))
+    for name, edges in (("follows", EDGES), ("likes", {"source": ["a"], "target": ["d"]})):
+        pandas.DataFrame(edges).to_csv(tmp_path / f"{name}.csv", index=False)
+    both = made(NODES, [tmp_path / "follows.csv", tmp_path / "likes.csv"])
+    assert both.treatment["edge_kinds"] == ["follows", "likes"]
+
+
+def test_new_data_is_treated_as_in_training() -> None:
+    first = made()
+    new = {"city": ["y", "new"], "id": ["n1", "n2"], "age": [4.0, None], "extra": [1, 2]}
+    second = made(new, {"source": ["n1"], "target": ["n2"]}, treatment=first.treatment)
+    assert torch.equal(second.graphs[0].x[0], first.graphs[0].x[1])
+    assert second.graphs[0].x[1].tolist() == [0.0, 1.0, 0.0, 0.0]
+    assert any("left aside: 'extra'" in line for line in second.report.lines())
+    with pytest.raises(DataError, match="columns this table does not have: 'age'"):
+        made({"id": ["a"], "city": ["x"]}, {"source": ["a"], "target": ["a"]}, treatment=first.treatment)
+    with pytest.raises(DataError, match="pre-train again with --label city"):
+        made(label="city", treatment=first.treatment)
+
+
+def test_files_of_every_kind_give_the_same_graph(tmp_path: Path) -> None:
+    frame, pairs = pandas.DataFrame(NODES), pandas.DataFrame(EDGES)
+    expected = made().graphs[0]
+    frame.to_csv(tmp_path / "n.csv", index=False)
+    frame.to_csv(tmp_path / "n.tsv", index=False, sep="\t")
+    frame.to_csv(tmp_path / "semicolon.csv", index=False, sep=";")
+    frame.to_csv(tmp_path / "n.csv.gz", index=False)
+    frame.to_parquet(tmp_path / "n.parquet")
+    pairs.to_csv(tmp_path / "e.csv", index=False)
+    for name in ("n.csv", "n.tsv", "semicolon.csv", "n.csv.gz", "n.parquet"):
+        assert torch.equal(made(tmp_path / name, tmp_path / "e.csv").graphs[0].x, expected.x), name
+    assert torch.equal(made(frame, pairs).graphs[0].x, expected.x)
+    assert torch.equal(made(pa.table(NODES), pa.table(EDGES)).graphs[0].x, expected.x)
+
+
+def test_ids_keep_leading_zeros_and_words_that_look_missing(tmp_path: Path) -> None:
+    (tmp_path / "n.csv").write_text("id,age\n007,1\n7,2\nNA,3\n")
+    (tmp_path / "e.csv").write_text("source,target\n007,7\nNA,7\n")
+    graph = made(tmp_path / "n.csv", tmp_path / "e.csv")
+    assert [value.as_py() for value in graph.ids] == ["007", "7", "NA"] and graph.graphs[0].x.size(0) == 3
+
+
+def test_an_edge_list_alone_has_structural_features(tmp_path: Path) -> None:
+    (tmp_path / "e.txt").write_text("# a comment\n1 2\n2 3\n3 1\n3 4\n")
+    graph = from_edges(tmp_path / "e.txt", quiet=True)
+    assert graph.graphs[0].x.shape == (4, 5) and [v.as_py() for v in graph.ids] == ["1", "2", "3", "4"]
+    again = from_edges(tmp_path / "e.txt", treatment=graph.treatment, quiet=True)
+    assert torch.equal(again.graphs[0].x, graph.graphs[0].x)
+
+
+def test_graphs_in_memory() -> None:
+    import networkx as nx
+    import scipy.sparse as sp
+
+    club = from_networkx(nx.karate_club_graph(), label="club", quiet=True)
+    assert club.graphs[0].x.shape == (34, 5) and club.classes == ("Mr. Hi", "Officer")
+    ring = from_scipy(sp.csr_matrix(np.roll(np.eye(5), 1, axis=0)), np.eye(5), y=np.array([0, 1, 0, 1, 0]))
+    assert ring.graphs[0].edge_index.shape == (2, 10)
+    with pytest.raises(DataError, match="square"):
+        from_scipy(sp.csr_matrix(np.ones((2, 3))), np.eye(2))
+    with pytest.raises(DataError, match="NetworkX"):
+        from_networkx([1, 2])

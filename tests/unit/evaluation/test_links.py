@@ -1,0 +1,50 @@
+"""Link prediction: edges held out are nowhere in what is trained on."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch_geometric.data import Data
+
+import graphmae as gm
+from graphmae.evaluation import common_neighbours, edge_embeddings, link_scores, split_edges
+from graphmae.runtime.errors import ConfigError, DataError
+
+
+@given(st.integers(15, 60), st.integers(0, 100))
+@settings(max_examples=30, deadline=None)
+def test_nothing_of_the_test_edges_is_left(nodes: int, seed: int) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    edges = torch.randint(nodes, (2, 60), generator=generator)
+    data = Data(x=torch.eye(nodes), edge_index=torch.cat([edges, edges.flip(0), torch.arange(nodes).expand(2, -1)], 1))
+    split = split_edges(data, 0.2, seed)
+    left = {tuple(pair) for pair in split.graph.edge_index.T.tolist()}
+    held = {tuple(pair) for pair in split.test.T.tolist()}
+    assert not held & left and not {(b, a) for a, b in held} & left
+    assert {(i, i) for i in range(nodes)} <= left
+    every = {tuple(sorted(pair)) for pair in edges.T.tolist()}
+    for pairs in (split.train_pairs, split.test_pairs):
+        assert not {tuple(sorted(pair)) for pair in pairs.T.tolist()} & every
+    assert split.test.size(1) == split.test_pairs.size(1) and split.train.size(1) == split.train_pairs.size(1)
+
+
+def test_a_graph_in_two_halves_is_predicted() -> None:
+    group = torch.arange(100) % 2
+    source = torch.randint(100, (1500,), generator=torch.Generator().manual_seed(0))
+    target = torch.randint(50, (1500,), generator=torch.Generator().manual_seed(1)) * 2 + group[source]
+    data = Data(x=torch.nn.functional.one_hot(group).float(), edge_index=torch.stack([source, target]))
+    split = split_edges(data)
+    assert link_scores(data.x, split)["roc-auc"] > 65 and common_neighbours(split)["roc-auc"] > 65
+    assert gm.edge_embeddings(data.x, split.test, "concat").shape == (split.test.size(1), 4)
+
+
+def test_what_cannot_be_is_refused() -> None:
+    with pytest.raises(ConfigError, match="unknown edge embedding"):
+        edge_embeddings(torch.ones(2, 2), torch.zeros(2, 1).long(), "sum")
+    with pytest.raises(DataError, match="at least 20"):
+        split_edges(Data(x=torch.eye(3), edge_index=torch.tensor([[0], [1]])))
+    full = torch.combinations(torch.arange(8)).T
+    with pytest.raises(DataError, match="nearly all pairs"):
+        split_edges(Data(x=torch.eye(8), edge_index=full))
