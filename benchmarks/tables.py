@@ -1,4 +1,4 @@
-"""Write the README's tables from the committed results; a test fails when they differ.
+"""Write the tables of the README and the docs from the committed results; a test fails when they differ.
 
 python -m benchmarks.tables
 """
@@ -90,6 +90,17 @@ def molecule_results() -> str:
     return "\n".join([*lines, f"| average | | {' | '.join(averages)} | {published:.1f} |"])
 
 
+def own_results() -> str:
+    """Graphs nothing was chosen on: the defaults beside raw features, the untrained encoder and a search."""
+    columns = {"raw": "raw features", "untrained": "untrained encoder", "pretrained": "graphmae", "tuned": "tuned"}
+    lines = [f"| | {' | '.join(columns.values())} |", "|---|---|---|---|---|"]
+    for line in load("own-graphs.json"):
+        means = {row: sum(line[row]) / len(line[row]) for row in columns}
+        cells = [f"**{mean:.1f}**" if row == "pretrained" else f"{mean:.1f}" for row, mean in means.items()]
+        lines.append(f"| {line['graph']} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
 def _mean(result: Any, row: str) -> float:
     scores = [run["rows"][row][result["rule"]] for run in result["runs"]]
     return sum(scores) / len(scores)
@@ -132,7 +143,9 @@ TABLES = {
     "graph-results": graph_results,
     "molecule-results": molecule_results,
     "performance": performance,
+    "own-results": own_results,
 }
+FILES = ("README.md", "docs/own-graph.md")
 
 
 def written(text: str) -> str:
@@ -144,5 +157,5 @@ def written(text: str) -> str:
 
 
 if __name__ == "__main__":
-    readme = ROOT / "README.md"
-    readme.write_text(written(readme.read_text()))
+    for name in FILES:
+        (ROOT / name).write_text(written((ROOT / name).read_text()))

@@ -38,10 +38,10 @@ def main(folder: Path = Path(), papers: int = 2000, seed: int = 0) -> None:
         writer = csv.writer(file)
         writer.writerow(["id", "title", "year", "venue", "open_access", "topic"])
         for paper, t in zip(ids, topic, strict=True):
-            own = rng.choice(TOPICS[names[t]], size=2, replace=False)
-            other = rng.choice(TOPICS[names[rng.integers(len(names))]], size=1)
+            own = rng.choice(TOPICS[names[t]], size=1)
+            other = [rng.choice(TOPICS[names[rng.integers(len(names))]]) for _ in range(2)]
             title = rng.permutation([*own, *other, *rng.choice(COMMON, size=4, replace=False)])
-            elsewhere = rng.random() < 0.5
+            elsewhere = rng.random() < 0.7
             venue = VENUES[names[rng.integers(len(names)) if elsewhere else t]][rng.integers(2)]
             year = "" if rng.random() < 0.05 else 1995 + int(rng.integers(25))
             writer.writerow([paper, " ".join(title), year, venue, rng.choice(["yes", "no"]), names[t]])

@@ -62,6 +62,10 @@ def pretrain_on(
     return folder
 
 
+def are_tables(sources: Sequence[str | Path]) -> bool:
+    return section_of(sources)["name"] == "tables"
+
+
 def _chosen(
     sources: Sequence[str | Path],
     recipe: str | Path,

@@ -49,4 +49,23 @@ def test_the_tables_are_what_was_measured() -> None:
     assert "<!-- node-results -->" in README
     assert "<!-- performance -->" in README
     assert "<!-- graph-results -->" in README
-    assert tables.written(README) == README, "run python -m benchmarks.tables"
+    for name in tables.FILES:
+        text = (ROOT / name).read_text()
+        assert tables.written(text) == text, "run python -m benchmarks.tables"
+
+
+def test_bring_your_own_graph_works_as_shown(tmp_path: Path) -> None:
+    """Every Python block of the page, on the tables its first command writes, with a short training."""
+    subprocess.run([sys.executable, ROOT / "examples/two_tables.py"], cwd=tmp_path, check=True)
+    page = (ROOT / "docs/own-graph.md").read_text()
+    lines = [line for block in re.findall(r"```bash\n(.*?)```", page, re.DOTALL) for line in block.splitlines()]
+    first = [line.split("#")[0] for line in lines if line.startswith(("graphmae pretrain", "graphmae embed"))][:2]
+    for line in (f"{first[0]} --set train.epochs=5", first[1]):
+        words = [sys.executable, "-m", *shlex.split(line)]
+        done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+    for code in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
+        done = subprocess.run(
+            [sys.executable, "-c", code.replace("epochs=50", "epochs=3")], cwd=tmp_path, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr

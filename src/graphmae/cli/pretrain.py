@@ -62,5 +62,6 @@ def pretrain(
         resume=resume,
     )  # fmt: skip
     told = [part for name in ("id", "source", "target") if columns[name] for part in (f"--{name}", columns[name])]
-    following = shlex.join(["graphmae", "embed", str(folder), *sources, *told, "-o", "embeddings.npy"])
+    file = "embeddings.parquet" if commands.are_tables(sources) else "embeddings.npy"
+    following = shlex.join(["graphmae", "embed", str(folder), *sources, *told, "-o", file])
     typer.echo(f"The checkpoint lies in {folder}. Next: {following}")
