@@ -45,6 +45,8 @@ def pretrain_on(
     What to train is what the recipe says; without one it is chosen by the data, said, and written to recipe.toml.
     """
     sources = [sources] if isinstance(sources, str | Path) else list(sources)
+    if out is not None and not resume and (Path(out) / "recipe.json").is_file():
+        raise InputError(f"{out} already holds a run; pass --resume to go on with it or choose another --out")
     made, dataset = _chosen(sources, recipe, overrides, columns or {}, data_root)
     place = resolve_device(device)
     defaults.check_memory(dataset, made, place)
@@ -91,6 +93,8 @@ def _chosen(
             logger.info("%s", line)
         made = config.load(config.merge(base, chosen), overrides)
         model.check(made)
+        if mine := [text for text in overrides if not text.startswith("data.")]:
+            logger.info("  but %s: as you say", ", ".join(mine))
     return made, dataset
 
 

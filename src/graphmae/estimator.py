@@ -23,8 +23,8 @@ from .training import Progress, quiet
 class GraphMAEEmbedder(TransformerMixin, BaseEstimator):
     """Pre-trains on a graph without labels; its nodes become rows for any scikit-learn model.
 
-    A graph is a PyG `Data`, a NetworkX graph, a pair (x, adjacency), or what `graphmae.data.from_tables` gives; a list
-    of `Data` is a set of graphs, one row each.
+    A graph is a PyG `Data`, a NetworkX graph, a pair (x, adjacency) or (node table, edge table), or what
+    `graphmae.data.from_tables` gives; a list of `Data` is a set of graphs, one row each.
 
     >>> from sklearn.linear_model import LogisticRegression
     >>> from sklearn.pipeline import make_pipeline
@@ -68,7 +68,8 @@ class GraphMAEEmbedder(TransformerMixin, BaseEstimator):
         if self.recipe == "auto" and isinstance(dataset, NodeDataset):
             base = config.merge(base, defaults.choose(dataset)[0])
         base["data"], more = {"name": "synthetic"}, [f"train.epochs={self.epochs}"] if self.epochs is not None else []
-        made = config.load(base, [*more, *self.overrides])
+        given = [self.overrides] if isinstance(self.overrides, str) else self.overrides
+        made = config.load(base, [*more, *given, f"evaluation.readout={self.readout!r}"])
         defaults.check_memory(dataset, made, place)
         self.model_ = pretraining.pretrain_once(
             made, dataset, self.seed, place, display=Progress() if self.progress else quiet

@@ -14,7 +14,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from .data import TableGraph
-from .data.tables.columns import Column, floats, strings
+from .data.tables.cells import floats, strings
+from .data.tables.columns import Column
 from .model import GraphMAE
 from .reconstruction import reconstruct
 from .runtime.errors import InputError

@@ -16,7 +16,7 @@ from .config import Recipe
 from .data import NodeDataset, TableGraph
 from .data.files import open_dataset
 from .data.tables import read_table
-from .data.tables.columns import strings
+from .data.tables.cells import strings
 from .embedding import embed_graph
 from .imputation import Filled
 from .model import GraphMAE
@@ -81,9 +81,7 @@ def anomalies(
 ) -> list[tuple[str, float]]:
     """(id, score) of every row in its order: how badly a hidden node's features are reconstructed."""
     network, dataset, names = _opened(checkpoint, sources, columns, data_root)
-    found = anomaly_scores(network, dataset.every_node()[0], resolve_device(device), rounds)
-    if isinstance(dataset, TableGraph):
-        found = found[torch.from_numpy(dataset.rows)]
+    found = anomaly_scores(network, dataset, resolve_device(device), rounds)
     return list(zip(names, found.tolist(), strict=True))
 
 

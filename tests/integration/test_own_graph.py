@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import json
 import runpy
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -90,6 +92,13 @@ def test_rows_and_columns_in_another_order_give_the_same_embedding_of_an_id(fold
     call("embed", folder / "run", *tables(folder), "-o", tmp_path / "same.csv")
     one, other = (pandas.read_csv(tmp_path / name).set_index("id") for name in ("z.csv", "same.csv"))
     assert (one.loc[other.index].to_numpy() == other.to_numpy()).all()
+
+
+def test_another_process_gives_identical_numbers(folder: Path, tmp_path: Path) -> None:
+    call("embed", folder / "run", *tables(folder), "-o", tmp_path / "here.npy")
+    words = [sys.executable, "-m", "graphmae", "embed", folder / "run", *tables(folder), "-o", tmp_path / "there.npy"]
+    subprocess.run(list(map(str, words)), check=True, capture_output=True)
+    assert np.array_equal(np.load(tmp_path / "here.npy"), np.load(tmp_path / "there.npy"))
 
 
 def test_new_nodes_are_embedded_with_the_stored_treatment(folder: Path, tmp_path: Path) -> None:

@@ -67,7 +67,7 @@ class NodeDataset:
 
     @property
     def multilabel(self) -> bool:
-        return self.graphs[0].y.dim() == 2
+        return "y" in self.graphs[0] and self.graphs[0].y.dim() == 2
 
     @property
     def metric(self) -> str:

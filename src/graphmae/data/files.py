@@ -31,7 +31,7 @@ def read_graph(path: str | Path) -> Data:
         return check_graph(_from_npz(path), str(path))
     if path.suffix == ".pt":
         return check_graph(_from_pt(path), str(path))
-    kinds = f".npz (arrays {', '.join(KEYS)}), .pt (a PyG Data), .smi (molecules)"
+    kinds = f".csv, .tsv, .parquet (tables), .npz (arrays {', '.join(KEYS)}), .pt (a PyG Data), .smi (molecules)"
     raise DataError(f"{path}: unknown kind of graph file. Allowed: {kinds}")
 
 

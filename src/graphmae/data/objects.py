@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,8 @@ def from_networkx(graph: Any, label: str = "", **options: Any) -> TableGraph:
     nodes = list(graph.nodes(data=True))
     if not nodes:
         raise DataError("the graph has no nodes")
+    if len({str(node) for node, _ in nodes}) < len(nodes):
+        raise DataError("two nodes of the graph have the same name as text (1 and '1'); rename one")
     names = sorted({str(key) for _, attributes in nodes for key in attributes})
     table: dict[str, list[Any]] = {"id": [str(node) for node, _ in nodes]}
     for name in names:
@@ -70,10 +73,15 @@ def from_scipy(
     >>> from_scipy(sp.eye(3), np.ones((3, 2))).graphs[0].x.shape
     torch.Size([3, 2])
     """
+    if isinstance(adjacency, np.ndarray) and adjacency.ndim == 2:
+        adjacency = coo_matrix(adjacency)
     if not hasattr(adjacency, "tocoo") or adjacency.shape[0] != adjacency.shape[1]:
         shape = getattr(adjacency, "shape", type(adjacency).__name__)
-        raise DataError(f"the adjacency must be a square SciPy sparse matrix, not {shape}")
-    dense = x.toarray() if hasattr(x, "toarray") else np.asarray(x)
+        raise DataError(f"the adjacency must be a square matrix, SciPy's or an array, not {shape}")
+    try:
+        dense = np.asarray(x.toarray() if hasattr(x, "toarray") else x, dtype=np.float32)
+    except (TypeError, ValueError):
+        raise DataError("x must hold numbers, one row a node") from None
     if dense.ndim != 2 or len(dense) != adjacency.shape[0]:
         raise DataError(f"x has the shape {dense.shape} for an adjacency of {adjacency.shape[0]} nodes")
     coo = adjacency.tocoo()
@@ -81,14 +89,16 @@ def from_scipy(
     pairs = np.stack([coo.row[there], coo.col[there]]).astype(np.int64)
     data = Data(x=torch.as_tensor(dense, dtype=torch.float32), edge_index=torch.from_numpy(pairs))
     if y is not None:
-        data.y = torch.as_tensor(np.asarray(y))
+        labels = np.asarray(y)
+        data.y = torch.as_tensor(labels if labels.dtype.kind in "iufb" else np.unique(labels, return_inverse=True)[1])
     return from_data(data, name, features, self_loops, moments)
 
 
 def as_dataset(graph: Any, treatment: Mapping[str, Any] | None = None) -> NodeDataset | GraphSet:
     """Whatever holds a graph, or several, → a data set; `treatment` is that of the model it is for.
 
-    A PyG `Data`, a list of them (one set of graphs), a NetworkX graph, a pair (x, adjacency), or a data set.
+    A PyG `Data`, a list of them (one set of graphs), a NetworkX graph, a pair (x, adjacency) or (node table, edge
+    table), or a data set.
     """
     kept = dict(treatment or {})
     if isinstance(graph, NodeDataset | GraphSet):
@@ -100,6 +110,8 @@ def as_dataset(graph: Any, treatment: Mapping[str, Any] | None = None) -> NodeDa
         return from_data(graph, **single)
     if isinstance(graph, tuple) and len(graph) == 2:
         x, joined = graph
+        if isinstance(x, str | Path) or (hasattr(x, "columns") and hasattr(joined, "columns")):
+            return from_tables(x, joined, treatment=treatment, quiet=True)
         if hasattr(joined, "tocoo"):
             return from_scipy(joined, x, **single)
         pairs, rows = np.asarray(joined), x.toarray() if hasattr(x, "toarray") else np.asarray(x)
@@ -113,13 +125,13 @@ def as_dataset(graph: Any, treatment: Mapping[str, Any] | None = None) -> NodeDa
         return made.with_self_loops() if kept.get("self_loops", True) else made
     if hasattr(graph, "nodes") and hasattr(graph, "edges"):
         return from_networkx(graph, treatment=treatment, quiet=True)
-    ways = "a PyG Data, a list of them, a NetworkX graph, a pair (x, adjacency), or what from_tables gives"
+    ways = "a PyG Data, a list of them, a NetworkX graph, a pair (x, adjacency) or (nodes, edges), or from_tables(…)"
     raise DataError(f"a graph must be {ways}, not {type(graph).__name__}")
 
 
 def _plain(cell: Any) -> Any:
     """What Arrow can hold: arrays as lists, everything it would not know as text."""
-    if isinstance(cell, np.ndarray):
+    if isinstance(cell, np.ndarray | torch.Tensor):
         return cell.tolist()
     if isinstance(cell, np.generic):
         return cell.item()

@@ -82,5 +82,7 @@ def export_encoder(encoder: nn.Module, file: str | Path | None = None) -> torch.
     if file is not None:
         if Path(file).suffix != ".pt2":
             raise InputError(f"{file}: a torch.export program is written as .pt2")
+        if not Path(file).parent.is_dir():
+            raise InputError(f"{Path(file).parent} is not a folder")
         torch.export.save(program, file)
     return program

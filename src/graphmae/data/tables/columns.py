@@ -6,6 +6,7 @@ same way.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,7 +17,7 @@ import pyarrow.compute as pc
 
 from ...runtime.errors import DataError, unknown
 from . import words
-from .reading import MISSING
+from .cells import as_text, floats, is_missing, is_numeric, strings
 
 KINDS = ("number", "boolean", "category", "text", "vector", "ignore")
 MOST_CATEGORIES = 256
@@ -51,6 +52,11 @@ class Column:
             key = {"category": "levels", "text": "words", "vector": "mean"}[self.kind]
             wide = len(learned[key]) + bool(learned.get("other"))
         return wide + bool(learned.get("says_missing"))
+
+    def unknown(self, values: pa.ChunkedArray) -> np.ndarray:
+        """[rows]: cells of a category that were not among those it was learned from."""
+        known = pc.is_in(as_text(values), pa.array(self.learned["levels"], pa.string()))
+        return ~known.to_numpy(zero_copy_only=False) & (not self.learned["other"])
 
     def encode(self, values: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray]:
         """Features [rows, width] float32, and which rows have no value here [rows]."""
@@ -89,11 +95,13 @@ def fit_column(name: str, values: pa.ChunkedArray, kind: str | None = None, most
 def infer_kind(values: pa.ChunkedArray, missing: np.ndarray) -> tuple[str, str]:
     """(kind, why, where it is ignored)."""
     kind = values.type
+    if pa.types.is_dictionary(kind):  # declared to be categories, whatever they are
+        return ("boolean" if pa.types.is_boolean(kind.value_type) else "category"), ""
     if pa.types.is_boolean(kind):
         return "boolean", ""
     if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
         return "vector", ""
-    if _is_numeric(kind):
+    if is_numeric(kind):
         seen = set(
             pc.unique(values.cast(pa.float64(), safe=False) if pa.types.is_decimal(kind) else values).to_pylist()
         )
@@ -105,8 +113,8 @@ def infer_kind(values: pa.ChunkedArray, missing: np.ndarray) -> tuple[str, str]:
     text = strings(values)
     shown = text[~missing]
     distinct = np.unique(shown.astype(str)) if len(shown) < 200_000 else np.unique(shown[:200_000].astype(str))
-    lowered = {value.lower() for value in distinct[:5].tolist()}
-    if len(distinct) == 2 and lowered <= {*TRUE, *FALSE}:
+    lowered = {value.lower() for value in distinct[:20].tolist()}
+    if len(distinct) <= 20 and lowered <= {*TRUE, *FALSE} and lowered & {*TRUE} and lowered & {*FALSE}:
         return "boolean", ""
     if _parsed(shown).mean() >= NUMBERS_AMONG_TEXT:
         return "number", ""
@@ -119,77 +127,9 @@ def infer_kind(values: pa.ChunkedArray, missing: np.ndarray) -> tuple[str, str]:
     return "category", ""
 
 
-def strings(values: pa.ChunkedArray) -> np.ndarray:
-    """Canonical text of every cell, [rows] of str: 1, 1.0 and "1" are the same; "" where there is none."""
-    return as_text(values).to_numpy(zero_copy_only=False).astype(object)
-
-
-def as_text(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The same as Arrow strings."""
-    kind = values.type
-    if pa.types.is_dictionary(kind):
-        return as_text(values.cast(kind.value_type))
-    if pa.types.is_floating(kind):
-        whole = pc.and_kleene(pc.is_finite(values), pc.less(pc.abs(values), 2.0**53))
-        floats = values.to_numpy(zero_copy_only=False)
-        if bool(
-            pc.all(pc.if_else(whole, pc.equal(pc.round(values), values), pc.is_null(values, nan_is_null=True))).as_py()
-        ):
-            numbers = pa.array(np.where(np.isfinite(floats), floats, 0).astype(np.int64), mask=~np.isfinite(floats))
-            return as_text(pa.chunked_array([numbers]))
-    try:
-        text = values.cast(pa.string())
-    except pa.ArrowException:
-        text = pa.chunked_array([pa.array([None if v is None else str(v) for v in values.to_pylist()], pa.string())])
-    return pc.fill_null(pc.utf8_trim_whitespace(text), "")
-
-
-def floats(values: pa.ChunkedArray) -> np.ndarray:
-    """Every cell as a number, [rows] float64; NaN where there is none."""
-    kind = values.type
-    if pa.types.is_dictionary(kind):
-        return floats(values.cast(kind.value_type))
-    if pa.types.is_boolean(kind):
-        values = values.cast(pa.int8())
-    elif pa.types.is_date(kind) or pa.types.is_timestamp(kind):
-        values = values.cast(pa.timestamp("s"), safe=False).cast(pa.int64())
-    elif pa.types.is_time(kind) or pa.types.is_duration(kind):
-        values = values.cast(pa.int32() if pa.types.is_time32(kind) else pa.int64())
-    elif pa.types.is_decimal(kind):
-        values = values.cast(pa.float64(), safe=False)
-    if _is_numeric(values.type):
-        return np.asarray(values.to_numpy(zero_copy_only=False), dtype=np.float64)
-    return _numbers_of(strings(values))
-
-
-def _numbers_of(text: np.ndarray) -> np.ndarray:
-    try:
-        return text.astype(np.float64)
-    except (ValueError, TypeError):
-        return np.array([_number(value) for value in text.tolist()])
-
-
-def _number(cell: str) -> float:
-    try:
-        return float(cell) if "_" not in cell else np.nan  # Python reads 1_000; nobody else does
-    except ValueError:
-        return np.nan
-
-
 def _parsed(text: np.ndarray) -> np.ndarray:
-    return np.isfinite(_numbers_of(text[:20_000]))
-
-
-def _is_numeric(kind: pa.DataType) -> bool:
-    return pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
-
-
-def is_missing(values: pa.ChunkedArray) -> np.ndarray:
-    """[rows]: null, NaN, or a text that says so."""
-    if pa.types.is_string(values.type) or pa.types.is_large_string(values.type) or pa.types.is_dictionary(values.type):
-        lowered = pc.utf8_lower(as_text(values))
-        return pc.is_in(lowered, pa.array(MISSING)).to_numpy(zero_copy_only=False)
-    return pc.is_null(values, nan_is_null=True).to_numpy(zero_copy_only=False)
+    found = floats(pa.chunked_array([pa.array(text[:20_000], pa.string())]))
+    return np.isfinite(found)
 
 
 def _share(missing: np.ndarray) -> str:
@@ -214,13 +154,14 @@ def _fit_number(name: str, values: pa.ChunkedArray, missing: np.ndarray, _: int)
     )
     mean, std = _moments(np.log1p(there) if logarithmic else np.clip(there, -1e150, 1e150))
     says_missing = bool((~usable).any())
-    if (
-        std <= 1e-12 * max(1.0, abs(mean)) or len(np.unique(there[:1000])) == 1 == len(np.unique(there))
-    ) and not says_missing:
-        return Column(name, "ignore", said="ignored: the same number in every row")
+    if there.min() == there.max() and not says_missing:
+        alike = pc.count_distinct(values).as_py() == 1
+        why = "the same number in every row" if alike else "numbers too large to tell apart, like ids"
+        return Column(name, "ignore", said=f"ignored: {why}")
     learned = {"mean": mean, "std": std or 1.0, "logarithmic": logarithmic, "says_missing": says_missing}
     scale = "standardised on a logarithmic scale" if logarithmic else "standardised"
-    repaired = f"{broken:,} cells of {name!r} are no finite numbers and count as missing" if broken else ""
+    plural = "cell is no finite number" if broken == 1 else "cells are no finite numbers"
+    repaired = f"{broken:,} {plural} in {name!r}, counted as missing" if broken else ""
     return Column(name, "number", learned, scale + _share(~usable), repaired)
 
 
@@ -290,46 +231,51 @@ def _fit_text(name: str, values: pa.ChunkedArray, missing: np.ndarray, most: int
 
 def _fit_vector(name: str, values: pa.ChunkedArray, missing: np.ndarray, _: int) -> Column:
     rows, absent = _rows(values, None)
-    if rows is None:
+    if rows is None or absent.all():
         return Column(name, "ignore", said="ignored: lists of different lengths, or not of numbers")
     there = rows[~absent]
-    learned = {
-        "mean": there.mean(0).tolist(),
-        # One scale for all: directions of an embedding keep their proportions.
-        "std": float(there.std(0).mean()) or 1.0,
-        "says_missing": bool(absent.any()),
-    }
+    mean = np.nan_to_num(_quietly(np.nanmean, there))
+    spread = np.nan_to_num(_quietly(np.nanstd, there))
+    # One scale for all: directions of an embedding keep their proportions.
+    learned = {"mean": mean.tolist(), "std": float(spread.mean()) or 1.0, "says_missing": bool(absent.any())}
     return Column(name, "vector", learned, f"{rows.shape[1]} numbers, standardised" + _share(absent))
 
 
+def _quietly(function: Any, rows: np.ndarray) -> np.ndarray:
+    """Over the rows; a column without any number is NaN, and nobody need be warned."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        return function(rows, axis=0)
+
+
 def _rows(values: pa.ChunkedArray, width: int | None) -> tuple[np.ndarray | None, np.ndarray]:
-    """Lists of one length as a matrix [rows, width]; rows that have none, or anything else in them, are absent."""
-    lengths = pc.fill_null(pc.list_value_length(values), 0).to_numpy(zero_copy_only=False)
+    """Lists of one length as a matrix [rows, width], NaN where a number is not finite; which rows have no list."""
+    try:
+        lengths = pc.fill_null(pc.list_value_length(values), 0).to_numpy(zero_copy_only=False)
+    except pa.ArrowException:  # no lists
+        return None, np.ones(len(values), dtype=bool)
     if width is None:
         sizes = np.unique(lengths[lengths > 0])
         if len(sizes) != 1:
             return None, lengths == 0
         width = int(sizes[0])
     absent = lengths != width
-    out = np.zeros((len(lengths), width))
+    out = np.full((len(lengths), width), np.nan)
     flat = pc.list_flatten(values.filter(pa.array(~absent)))
-    if not (_is_numeric(flat.type) or pa.types.is_null(flat.type)):
+    if not (is_numeric(flat.type) or pa.types.is_null(flat.type)):
         return None, absent
     out[~absent] = flat.to_numpy(zero_copy_only=False).astype(np.float64).reshape(-1, width)
-    absent = absent | ~np.isfinite(out).all(1)
-    out[absent] = 0
-    return out, absent
+    out[~np.isfinite(out)] = np.nan
+    return out, absent | np.isnan(out).all(1)
 
 
 def _encode_vector(values: pa.ChunkedArray, learned: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray]:
     mean = np.asarray(learned["mean"])
-    try:
-        rows, absent = _rows(values, len(mean))
-    except pa.ArrowException:
-        rows, absent = None, np.ones(len(values), dtype=bool)
+    rows, absent = _rows(values, len(mean))
     if rows is None:
         raise DataError(f"a column that held lists of {len(mean)} numbers in training holds {values.type} now")
-    return np.where(absent[:, None], 0.0, (rows - mean) * (LENGTH / (learned["std"] * np.sqrt(len(mean))))), absent
+    scaled = (rows - mean) * (LENGTH / (learned["std"] * np.sqrt(len(mean))))
+    return np.nan_to_num(np.clip(scaled, -1e4, 1e4)), absent
 
 
 _BLOCKS = {

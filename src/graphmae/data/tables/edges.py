@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ...runtime.errors import DataError, unknown
-from .columns import as_text, strings
+from .cells import as_text, strings
 from .identity import edge_positions, guess_ends
 from .reading import name_of, read_table
 from .report import Report, count, some
@@ -38,18 +39,34 @@ class EdgeTables:
 
 
 def as_list(edges: Any) -> list[Any]:
-    """Several edge tables, or one."""
-    return list(edges) if isinstance(edges, Sequence) and not isinstance(edges, str) else [edges]
-
-
-def read(listed: list[Any], source: str, target: str, alone: bool) -> EdgeTables:
-    """Read every edge table; with several, each is one kind of edge, called like its file."""
+    """Several edge tables, or one; pairs of ids, [E, 2] or [2, E], are one."""
+    if isinstance(edges, Sequence) and not isinstance(edges, str):
+        listed = list(edges)
+        if listed and all(isinstance(each, tuple | list) and len(each) == 2 for each in listed):
+            return [{"source": [a for a, _ in listed], "target": [b for _, b in listed]}]
+    elif hasattr(edges, "shape") and not hasattr(edges, "columns") and not hasattr(edges, "column_names"):
+        pairs = np.asarray(edges)
+        if pairs.ndim != 2 or 2 not in pairs.shape:
+            raise DataError(f"pairs of ids must be [E, 2] or [2, E], not {pairs.shape}")
+        source, target = pairs if pairs.shape[0] == 2 != pairs.shape[1] or pairs.shape == (2, 2) else pairs.T
+        listed = [{"source": source, "target": target}]
+    else:
+        listed = [edges]
     if not listed or listed[0] is None:
         raise DataError("there is no edge table")
+    return listed
+
+
+def read(listed: list[Any], source: str, target: str, ids: pa.ChunkedArray | None, report: Report) -> EdgeTables:
+    """Read every edge table; with several, each is one kind of edge, called like its file.
+
+    `ids` are the node table's (None: there is none): a first line that names two of them is no header.
+    """
+    alone = ids is None
     tables = []
     for number, each in enumerate(listed):
-        found = read_table(each, lambda names: _ends(names, source, target) or (), headerless=True)
         name = name_of(each, "the edge table")
+        found = _read_one(each, source, target, ids, name, report)
         for asked, option in ((source, "source"), (target, "target")):
             if asked and asked not in found.column_names:
                 raise DataError(f"{name}: {unknown('column', asked, found.column_names)} (--{option})")
@@ -57,8 +74,8 @@ def read(listed: list[Any], source: str, target: str, alone: bool) -> EdgeTables
         if ends is None:
             what = "an edge list, or give a node table first and an edge table second" if alone else "an edge table"
             raise DataError(
-                f"{name}: which columns are an edge's two ends? Say so with --source and --target, if it is {what}; "
-                f"columns: {some(found.column_names, 12)}"
+                f"{name}: which columns are an edge's two ends? Say so with --source and --target, if it is {what} "
+                f"(NODES come first, EDGES second); columns: {some(found.column_names, 12)}"
             )
         if ends[0] == ends[1]:
             raise DataError(f"{name}: --source and --target are the same column, {ends[0]!r}")
@@ -75,6 +92,25 @@ def read(listed: list[Any], source: str, target: str, alone: bool) -> EdgeTables
     if len(tables) == 1 and tables[0].kinds is not None and len(np.unique(tables[0].kinds.astype(str))) < 2:
         tables = [EdgeTable(tables[0].name, tables[0].source, tables[0].target, None, tables[0].left_aside)]
     return EdgeTables(tables[0].name if len(tables) == 1 else "the edge tables", tuple(tables))
+
+
+def _read_one(each: Any, source: str, target: str, ids: pa.ChunkedArray | None, name: str, report: Report) -> pa.Table:
+    """One edge table. Where its first line names no ends we know, it may be an edge already."""
+
+    def as_written(names: list[str]) -> Sequence[str]:
+        return _ends(names, source, target) or ()
+
+    found = read_table(each, as_written, headerless=None, name=name)
+    names = found.column_names
+    if source or target or guess_ends(names, by_name=True) or len(names) < 2 or not isinstance(each, str | Path):
+        return found
+    first = pa.array([n.strip() for n in names[:2]])
+    seen = [as_text(found.column(i)) for i in (0, 1)] if ids is None else [as_text(ids)]
+    if any(bool(pc.any(pc.is_in(first, column.combine_chunks())).as_py()) for column in seen):
+        return read_table(each, lambda names: names[:2], headerless=True, name=name)
+    if len(names) == 2:
+        report.note(f"{name}: its first line was taken as the header ({some(names)})")
+    return found
 
 
 def _ends(names: Sequence[str], source: str, target: str) -> tuple[str, str] | None:
@@ -154,7 +190,12 @@ def clean(
         once = np.sort(both) if order is None else both[order]
         if order is not None:
             attributes = np.concatenate([attributes, attributes])[order]
-    return np.stack(np.divmod(once, nodes)), attributes
+    if not len(once):
+        report.problem("there are no edges between two different nodes")
+    edge_index = np.stack(np.divmod(once, nodes))
+    if isolated := nodes - len(np.unique(edge_index)):
+        report.note(f"{count(isolated, 'node has', 'nodes have')} no edges: embedded from their features alone")
+    return edge_index, attributes
 
 
 def kind_counts(edge_index: np.ndarray, attributes: np.ndarray, nodes: int) -> np.ndarray:

@@ -18,8 +18,9 @@ from ...runtime.errors import DataError, unknown
 from ..base import NodeDataset
 from ..splits import stratified_split
 from . import edges as edge_tables
-from .columns import Column, as_text, fit_column
-from .identity import first_of_each, guess_id, node_order
+from .cells import as_text, is_missing
+from .columns import Column, fit_column
+from .identity import first_of_each, guess_ends, guess_id, node_order, positions
 from .labels import read_labels, read_split
 from .reading import name_of, read_table
 from .report import Report, count, some
@@ -56,9 +57,13 @@ class TableGraph(NodeDataset):
             return list(NAMES)
         names = []
         for column in self.columns:
-            inner = column.learned.get("levels") or column.learned.get("words") or [""]
-            names += [f"{column.name}: {each}" if each else column.name for each in inner][: column.width]
-            names += [f"{column.name} #{i}" for i in range(len(inner), column.width)]
+            inner = column.learned.get("levels") or column.learned.get("words")
+            if column.kind == "vector":
+                inner = range(len(column.learned["mean"]))
+            names += [column.name] if inner is None else [f"{column.name}: {each}" for each in inner]
+            names += [f"{column.name}: other"] * bool(column.learned.get("other"))
+            names += [f"{column.name} is missing"] * bool(column.learned.get("says_missing"))
+        names += [f"edges: {kind}" for kind in self.treatment["edge_kinds"]]
         return names
 
 
@@ -93,78 +98,38 @@ def from_tables(
     stored = dict(treatment or {})
     directed, self_loops = stored.get("directed", directed), stored.get("self_loops", self_loops)
     listed = edge_tables.as_list(edges)
-    label_of = name or Path(str(nodes if isinstance(nodes, str | Path) else "graph")).stem
     report = Report(name_of(nodes, "the node table") if nodes is not None else name_of(listed[0], "the edge list"))
-    read = edge_tables.read(listed, source, target, alone=nodes is None)
-    if nodes is None:
-        if id or label or split:
-            raise DataError("--id, --label and --split name columns of a node table, and there is none")
-        table, id_column = None, ""
-        given = edge_tables.all_ends(read)
-    else:
-        keep = (id, label, split)
-        table = read_table(nodes, lambda names: [n for n in names if n in keep or (not id and n == guess_id(names))])
-        id_column = _id_column(table, id, report.name)
-        given = table.column(id_column)
-    ids, order = node_order(given, id_column or "source and target", report)
-    ids, order = _without_repeats(ids, order, table, report, id_column)
-    report.note(
-        f"{report.name}: {count(len(ids), 'node')}"
-        + (f", id column {id_column!r}" if id_column else ", those the edges name (an edge list alone)")
-    )
-    wanted = {"id": id_column, "label": label, "split": split}
-    if table is not None:
-        _check_names(table, wanted, kinds or {}, report)
-    columns: list[Column] = []
-    blocks: list[np.ndarray] = []
-    cells: list[np.ndarray] = []
-    if table is not None:
-        rest = table.drop_columns([n for n in dict.fromkeys(wanted.values()) if n]).take(pa.array(order))
-        columns, blocks, cells = _features(rest, kinds or {}, stored, label, report)
+    roles = {"id": id, "label": label, "split": split}
+    table = _node_table(nodes, roles, kinds or {}, report)
+    read = edge_tables.read(listed, source, target, None if table is None else table.column(roles["id"]), report)
+    given = _as_chunked(edge_tables.all_ends(read) if table is None else table.column(roles["id"]))
+    ids, order = node_order(given, roles["id"] or "source and target", report)
+    ids, order = _without_repeats(ids, order, table, report)
+    origin = f", id column {roles['id']!r}" if table is not None else ", those the edges name (an edge list alone)"
+    report.note(f"{report.name}: {count(len(ids), 'node')}{origin}")
+    columns, blocks, cells = _features(table, order, roles, kinds or {}, stored, report)
     ends, kind_of, levels = edge_tables.join(read, ids, stored.get("edge_kinds"), report)
     report.stop_on_problems()
-    assert len(ids)
     edge_index, edge_attr = edge_tables.clean(ends, kind_of, len(levels), len(ids), directed, read.name, report)
-    isolated = len(ids) - len(np.unique(edge_index))
-    if not edge_index.shape[1]:
-        report.problem("there are no edges between two different nodes")
-    elif isolated:
-        report.note(f"{count(isolated, 'node has', 'nodes have')} no edges: embedded from their features alone")
     if levels:
         blocks.append(edge_tables.kind_counts(edge_index, edge_attr, len(ids)))
     structure = stored.get("structure")
     if structure or (treatment is None and not blocks):
-        both = edge_index if not directed else np.unique(np.hstack([edge_index, edge_index[::-1]]), axis=1)
-        found = structural_features(both, len(ids))
-        if structure is None:
-            spread = found.std(0)
-            structure = {"mean": found.mean(0).tolist(), "std": np.where(spread > 1e-9, spread, 1.0).tolist()}
-            report.note(f"no features, so structural ones are used: {', '.join(NAMES)}")
-        blocks = [((found - structure["mean"]) / structure["std"]).astype(np.float32)]
-    report.stop_on_problems()
+        block, structure = _structure(edge_index, len(ids), directed, structure, report)
+        blocks.append(block)
     x = np.ascontiguousarray(np.hstack(blocks), dtype=np.float32)
     data = Data(x=torch.from_numpy(x), edge_index=torch.from_numpy(edge_index))
     if levels:
         data.edge_attr = torch.from_numpy(edge_attr)
-    classes: tuple[str, ...] = ()
-    if table is not None and label:
-        y, classes, known = read_labels(table.column(label).take(pa.array(order)), label, report)
-        report.stop_on_problems()
-        data.y = torch.from_numpy(y)
-        masks = (
-            read_split(table.column(split).take(pa.array(order)), split, known, report)
-            if split
-            else stratified_split(data.y, known=torch.from_numpy(known))
-        )
-        for part, mask in masks.items():
-            data[f"{part}_mask"] = mask
+    classes = _labels(data, table, order, roles, report)
     report.stop_on_problems()
     if not quiet:
         for line in report.lines():
             logger.info("%s", line)
-    if self_loops:
-        data = _with_loops(data)
-    base = NodeDataset.transductive(label_of, data)
+    base = NodeDataset.transductive(
+        name or Path(str(nodes if isinstance(nodes, str | Path) else "graph")).stem,
+        _with_loops(data) if self_loops else data,
+    )
     kept = {
         "features": "table",
         "self_loops": self_loops,
@@ -173,13 +138,59 @@ def from_tables(
         "structure": structure,
         "edge_kinds": levels,
     }
-    rows = np.empty(len(given), dtype=np.int64)
-    rows[:] = pc.index_in(as_text(given), ids).to_numpy(zero_copy_only=False)
     return TableGraph(
-        **{**base.__dict__, "treatment": kept}, ids=_as_chunked(given if table is not None else ids),
-        rows=rows if table is not None else np.arange(len(ids)), columns=tuple(columns),
+        **{**base.__dict__, "treatment": kept}, ids=given, rows=positions(given, ids), columns=tuple(columns),
         cells=np.column_stack(cells) if cells else None, report=report, label=label, classes=classes,
     )  # fmt: skip
+
+
+def _node_table(nodes: Any, roles: dict[str, str], kinds: Mapping[str, str], report: Report) -> pa.Table | None:
+    """The node table, its roles checked and the id's filled in; None where there is none."""
+    if nodes is None:
+        if any(roles.values()):
+            raise DataError("--id, --label and --split name columns of a node table, and there is none")
+        return None
+    kept = set(roles.values())
+    table = read_table(
+        nodes,
+        lambda names: [n for n in names if n in kept or (not roles["id"] and n == guess_id(names))],
+        name=report.name,
+    )
+    roles["id"] = _id_column(table, roles["id"], report.name)
+    _check_names(table, roles, kinds, report)
+    return table
+
+
+def _structure(
+    edge_index: np.ndarray, nodes: int, directed: bool, scale: Mapping[str, Any] | None, report: Report
+) -> tuple[np.ndarray, Mapping[str, Any]]:
+    """Structural features, standardised, and the scale that was used: the one given, or their own."""
+    both = np.unique(np.hstack([edge_index, edge_index[::-1]]), axis=1) if directed else edge_index
+    found = structural_features(both, nodes)
+    if scale is None:
+        spread = found.std(0)
+        scale = {"mean": found.mean(0).tolist(), "std": np.where(spread > 1e-9, spread, 1.0).tolist()}
+        report.note(f"no features, so structural ones are used: {', '.join(NAMES)}")
+    return ((found - scale["mean"]) / scale["std"]).astype(np.float32), scale
+
+
+def _labels(
+    data: Data, table: pa.Table | None, order: np.ndarray, roles: Mapping[str, str], report: Report
+) -> tuple[str, ...]:
+    """Put class numbers and masks on `data` where there is a label column; returns the classes' names."""
+    if table is None or not roles["label"]:
+        return ()
+    rows = pa.array(order)
+    y, classes, known = read_labels(table.column(roles["label"]).take(rows), roles["label"], report)
+    report.stop_on_problems()
+    data.y = torch.from_numpy(y)
+    if roles["split"]:
+        masks = read_split(table.column(roles["split"]).take(rows), roles["split"], known, report)
+    else:
+        masks = stratified_split(data.y, known=torch.from_numpy(known))
+    for part, mask in masks.items():
+        data[f"{part}_mask"] = mask
+    return classes
 
 
 def _as_chunked(values: Any) -> pa.ChunkedArray:
@@ -193,14 +204,15 @@ def _id_column(table: pa.Table, asked: str, name: str) -> str:
         return asked
     guessed = guess_id(table.column_names)
     if guessed is None:
-        raise DataError(
-            f"{name}: which column is the nodes' id? Say so with --id; columns: {some(table.column_names, 12)}"
-        )
+        swapped = " (it looks like an edge table: NODES come first, EDGES second)"
+        hint = swapped if guess_ends(table.column_names, by_name=True) else ""
+        columns = some(table.column_names, 12)
+        raise DataError(f"{name}: which column is the nodes' id? Say so with --id; columns: {columns}{hint}")
     return guessed
 
 
 def _without_repeats(
-    ids: pa.Array, order: np.ndarray, table: pa.Table | None, report: Report, column: str
+    ids: pa.Array, order: np.ndarray, table: pa.Table | None, report: Report
 ) -> tuple[pa.Array, np.ndarray]:
     """Every id once; rows that differ under one id are a problem."""
     first = first_of_each(ids)
@@ -241,9 +253,20 @@ def _check_names(table: pa.Table, wanted: Mapping[str, str], kinds: Mapping[str,
 
 
 def _features(
-    table: pa.Table, kinds: Mapping[str, str], stored: Mapping[str, Any], label: str, report: Report
+    table: pa.Table | None,
+    order: np.ndarray,
+    roles: Mapping[str, str],
+    kinds: Mapping[str, str],
+    stored: Mapping[str, Any],
+    report: Report,
 ) -> tuple[list[Column], list[np.ndarray], list[np.ndarray]]:
-    """The columns that count, in the order of their names, and their features."""
+    """The columns that count, in the order of their names, their features, and which cells had a value."""
+    if table is None:
+        if stored.get("columns"):
+            report.problem("the model was trained with a node table; give it one before the edges")
+        return [], [], []
+    label = roles["label"]
+    table = table.drop_columns([name for name in dict.fromkeys(roles.values()) if name]).take(pa.array(order))
     if stored:
         columns = [Column.from_dict(entry) for entry in stored.get("columns", ())]
         used = {column.name for column in columns}
@@ -275,10 +298,27 @@ def _features(
                 columns.append(column)
     blocks, cells = [], []
     for column in columns:
-        block, missing = column.encode(table.column(column.name))
+        values = table.column(column.name)
+        block, missing = column.encode(values)
         blocks.append(block)
         cells.append(~missing)
+        if stored:
+            _check_cells(column, values, missing, report)
     return columns, blocks, cells
+
+
+def _check_cells(column: Column, values: pa.ChunkedArray, missing: np.ndarray, report: Report) -> None:
+    """Say which cells of new data do not mean what the column meant in training; refuse a column of nothing else."""
+    there = ~is_missing(values)
+    unread = there & (column.unknown(values) if column.kind == "category" else missing)
+    lost = int(unread.sum())
+    if not lost:
+        return
+    what = "levels the model does not know" if column.kind == "category" else f"no {column.kind}"
+    if lost == int(there.sum()) and column.kind != "category":
+        report.problem(f"no cell of the column {column.name!r} can be read as the {column.kind} it was in training")
+    else:
+        report.repair(f"{count(lost, 'cell')} of {column.name!r} with {what}, counted as missing")
 
 
 def _with_loops(data: Data) -> Data:

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .columns import as_text
+from .cells import as_text
 from .report import Report, count, some
 
 ID_NAMES = ("id", "node_id", "nodeid", "node", "key", "uid", "uuid", "index", "name")
@@ -41,13 +41,13 @@ def guess_id(names: Sequence[str]) -> str | None:
     return ending[0] if len(ending) == 1 else None
 
 
-def guess_ends(names: Sequence[str]) -> tuple[str, str] | None:
+def guess_ends(names: Sequence[str], by_name: bool = False) -> tuple[str, str] | None:
     """The two columns that are obviously an edge's ends, by their names, or because there are no others."""
     lowered = {name.strip().lower().replace(" ", "_"): name for name in reversed(names)}
     for source, target in ENDS:
         if source in lowered and target in lowered:
             return lowered[source], lowered[target]
-    return (names[0], names[1]) if len(names) == 2 else None
+    return (names[0], names[1]) if len(names) == 2 and not by_name else None
 
 
 def node_order(ids: pa.ChunkedArray, column: str, report: Report) -> tuple[pa.Array, np.ndarray]:
@@ -101,7 +101,7 @@ def edge_positions(
         return ends, ~unknown
     column = [source, target][int((ends[0] >= 0)[unknown][0])]
     row = int(unknown.nonzero()[0][0])
-    example = some([str(as_text(column.slice(row, 1))[0].as_py())])
+    example = some([str(as_text(column.slice(row, 1))[0].as_py())]).replace("''", "an empty cell")
     said = (
         f"{count(lost, 'edge')} of {len(unknown):,} in {table} name nodes that are not in the node table "
         f"(first: {example})"

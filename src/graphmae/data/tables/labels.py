@@ -7,7 +7,7 @@ import pyarrow as pa
 import torch
 from torch import Tensor
 
-from .columns import is_missing, strings
+from .cells import is_missing, strings
 from .report import Report, count, some
 
 MOST_CLASSES = 1000
@@ -29,10 +29,9 @@ def read_labels(values: pa.ChunkedArray, name: str, report: Report) -> tuple[np.
     y = np.zeros(len(text), dtype=np.int64)
     y[known] = numbers
     unlabelled = int((~known).sum())
+    many = count(len(classes), "class", "classes")
     extra = f"; {count(unlabelled, 'node has', 'nodes have')} none" if unlabelled else ""
-    report.note(
-        f"label {name!r}: {len(classes)} classes ({some(classes.tolist(), 6)}), kept out of the features{extra}"
-    )
+    report.note(f"label {name!r}: {many} ({some(classes.tolist(), 6)}), kept out of the features{extra}")
     return y, tuple(classes.tolist()), known
 
 
@@ -41,5 +40,6 @@ def read_split(values: pa.ChunkedArray, name: str, known: np.ndarray, report: Re
     found = [PARTS.get(text.strip().lower(), "") for text in strings(values).tolist()]
     masks = {part: torch.from_numpy(np.array([f == part for f in found]) & known) for part in ("train", "val", "test")}
     if lacking := [part for part, mask in masks.items() if not mask.any()]:
-        report.problem(f"the split column {name!r} has no labelled row that says {' or '.join(lacking)}")
+        which = " or ".join(lacking)
+        report.problem(f"the split column {name!r} has no labelled row that says {which}; words: {', '.join(PARTS)}")
     return masks

@@ -19,6 +19,7 @@ PARQUET = (".parquet", ".pq")
 TEXT = (".csv", ".tsv", ".txt", ".edges")
 SUFFIXES = (*TEXT, *PARQUET)  # the text ones also as .gz
 SEPARATORS = (",", "\t", ";", "|", " ")
+MAGIC = {b"PK\x03\x04": "an Excel or zip file: export it as CSV", b"PAR1": "a Parquet file: call it .parquet"}
 # What counts as a missing value in a column; an id may well be called "NA", so there only an empty cell does.
 MISSING = ("", "na", "n/a", "nan", "null", "none", "#n/a", "-nan", "?")
 # Given the names of a text table's columns, which of them are to be kept as they are written.
@@ -30,11 +31,13 @@ def is_table(path: str | Path) -> bool:
     return Path(str(path).lower().removesuffix(".gz")).suffix in SUFFIXES
 
 
-def read_table(source: Any, as_written: AsWritten = lambda names: (), headerless: bool = False) -> pa.Table:
+def read_table(
+    source: Any, as_written: AsWritten = lambda names: (), headerless: bool | None = False, name: str = "the table"
+) -> pa.Table:
     """A file's path, a pandas or Polars data frame, an Arrow table, or a dictionary of columns → an Arrow table.
 
-    `as_written` says which columns keep their text, for ids: 007 is not 7. A `headerless` file may begin with data:
-    where its first line holds numbers, columns are called source, target, column 3, ….
+    `as_written` says which columns keep their text, for ids: 007 is not 7. A `headerless` file begins with data (None:
+    where its first line holds numbers), and its columns are called source, target, column 3, ….
     """
     if not isinstance(source, str | Path):
         table = _from_memory(source)
@@ -47,7 +50,7 @@ def read_table(source: Any, as_written: AsWritten = lambda names: (), headerless
         if not is_table(path):
             raise DataError(f"{path}: unknown kind of table. Allowed: {', '.join(SUFFIXES)}, the text ones also .gz")
         table = _parquet(path) if path.suffix.lower() in PARQUET else _text(path, as_written, headerless)
-    name = name_of(source)
+    name = name_of(source, name)
     if twice := sorted({column for column in table.column_names if table.column_names.count(column) > 1}):
         raise DataError(f"{name}: several columns are called {twice[0]!r}; rename them")
     if not table.num_rows:
@@ -63,13 +66,24 @@ def name_of(source: Any, otherwise: str = "the table") -> str:
 def _from_memory(source: Any) -> pa.Table:
     try:
         if isinstance(source, dict):
-            return pa.table({str(key): pa.array(list(value)) for key, value in source.items()})
+            return pa.table({str(key): _array(value) for key, value in source.items()})
         if hasattr(source, "columns") and type(source).__module__.startswith("pandas"):
-            names = [str(column) for column in source.columns]
-            return pa.Table.from_pandas(source.set_axis(names, axis=1), preserve_index=False)
+            frame = source.reset_index() if source.index.name is not None else source
+            columns = [_array(frame.iloc[:, i]) for i in range(frame.shape[1])]
+            return pa.Table.from_arrays(columns, [str(column) for column in frame.columns])
         return pa.table(source)
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise DataError(f"cannot make a table of a {type(source).__name__}: {_one_line(error)}") from None
+
+
+def _array(values: Any) -> pa.Array:
+    """A column of cells of one kind; of several kinds, or of numbers beyond 64 bits, their text."""
+    cells = values if hasattr(values, "__array__") else list(values)
+    try:
+        return pa.array(cells, from_pandas=True)
+    except (pa.ArrowException, OverflowError):
+        missing = [cell is None or cell != cell for cell in cells]
+        return pa.array([None if gone else str(cell) for gone, cell in zip(missing, cells, strict=True)], pa.string())
 
 
 def _parquet(path: Path) -> pa.Table:
@@ -79,13 +93,13 @@ def _parquet(path: Path) -> pa.Table:
         raise DataError(f"{path} is truncated or not a Parquet file ({_one_line(error)})") from None
 
 
-def _text(path: Path, as_written: AsWritten, headerless: bool) -> pa.Table:
+def _text(path: Path, as_written: AsWritten, headerless: bool | None) -> pa.Table:
     first, skipped, separator = _look(path)
     try:
         names = next(csv.reader([first], delimiter=separator), [])
     except csv.Error as error:
         raise DataError(f"{path}: its first line cannot be read ({error})") from None
-    if headerless and len(names) > 1 and all(_is_number(cell) for cell in names[:2]):
+    if headerless or (headerless is None and len(names) > 1 and all(_is_number(cell) for cell in names[:2])):
         names = ["source", "target", *(f"column {i}" for i in range(3, len(names) + 1))]
         given: list[str] | None = names
     else:
@@ -124,6 +138,9 @@ def _look(path: Path) -> tuple[str, int, str]:
                 head += more
     except (OSError, EOFError, zlib.error) as error:
         raise DataError(f"{path} is damaged ({_one_line(error)})") from None
+    for magic, what in MAGIC.items():
+        if head.startswith(magic):
+            raise DataError(f"{path} is no text but {what}")
     if head[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\0" in head:
         raise DataError(f"{path} is not UTF-8 text; save it as UTF-8 first")
     try:

@@ -26,7 +26,7 @@ def made(nodes: Any = NODES, edges: Any = EDGES, **options: Any) -> Any:
 def test_columns_become_features_and_edges_go_both_ways() -> None:
     graph = made()
     data = graph.graphs[0]
-    assert data.x.shape == (4, 4) and graph.feature_names == ["age", "age #1", "city: x", "city: y"]
+    assert data.x.shape == (4, 4) and graph.feature_names == ["age", "age is missing", "city: x", "city: y"]
     pairs = {tuple(pair) for pair in data.edge_index.T.tolist()}
     assert pairs == {(0, 1), (1, 0), (1, 2), (2, 1), (2, 3), (3, 2), *((i, i) for i in range(4))}
     one_way = {tuple(p) for p in made(directed=True, self_loops=False).graphs[0].edge_index.T.tolist()}
@@ -163,3 +163,83 @@ def test_graphs_in_memory() -> None:
         from_scipy(sp.csr_matrix(np.ones((2, 3))), np.eye(2))
     with pytest.raises(DataError, match="NetworkX"):
         from_networkx([1, 2])
+
+
+def test_a_first_line_that_is_an_edge_is_no_header(tmp_path: Path) -> None:
+    (tmp_path / "el.csv").write_text("ann,bob\nbob,cat\ncat,ann\ncat,dan\n")
+    alone = from_edges(tmp_path / "el.csv", quiet=True)
+    assert len(alone.ids) == 4 and any("4 edges" in line for line in alone.report.lines())
+    (tmp_path / "once.csv").write_text("ann,bob\ncat,dan\n")
+    nodes = {"id": ["ann", "bob", "cat", "dan"], "age": [1, 2, 3, 4]}
+    assert made(nodes, tmp_path / "once.csv").graphs[0].num_edges == 2 * 2 + 4
+    (tmp_path / "named.csv").write_text("writer,reader\nann,bob\ncat,dan\n")
+    said = made(nodes, tmp_path / "named.csv").report.lines()
+    assert any("first line was taken as the header ('writer', 'reader')" in line for line in said)
+
+
+def test_cells_that_mean_nothing_to_the_model_are_said_or_refused() -> None:
+    first = made({**NODES, "age": [3.0, 4.0, 5.0, 9.0]})
+    new = {"id": ["a", "b"], "age": ["3", "old"], "city": ["x", "nowhere"]}
+    said = "\n".join(made(new, {"source": ["a"], "target": ["b"]}, treatment=first.treatment).report.lines())
+    assert "1 cell of 'age' with no number" in said and "1 cell of 'city' with levels the model does not know" in said
+    with pytest.raises(DataError, match="no cell of the column 'age' can be read as the number"):
+        made({**new, "age": ["young", "old"]}, {"source": ["a"], "target": ["b"]}, treatment=first.treatment)
+    with pytest.raises(DataError, match="trained with a node table"):
+        from_tables(None, EDGES, treatment=first.treatment, quiet=True)
+
+
+def test_dates_as_text_are_dates_in_every_format(tmp_path: Path) -> None:
+    frame = pandas.DataFrame({"id": range(4), "born": ["2001-02-03", "2002-03-04", "1990-01-01", "1985-12-31"]})
+    edges = {"source": [0, 1, 2], "target": [1, 2, 3]}
+    frame.to_csv(tmp_path / "n.csv", index=False)
+    frame.to_parquet(tmp_path / "n.parquet")
+    one, other = made(tmp_path / "n.csv", edges), made(tmp_path / "n.parquet", edges)
+    assert one.graphs[0].x.size(1) == 1 and torch.equal(one.graphs[0].x, other.graphs[0].x)
+
+
+def test_columns_python_can_hold_and_arrow_cannot() -> None:
+    nodes = {"id": [1, "a", 10**25, 4], "big": [10**25 + i for i in range(4)], "mixed": [1, "b", None, 2.5]}
+    graph = made(nodes, [(1, "a"), ("a", 10**25), (4, 1)])
+    assert [value.as_py() for value in graph.ids] == ["1", "a", str(10**25), "4"]
+    frame = pandas.DataFrame({"age": [1, 2, 3]}, index=pandas.Index(["a", "b", "c"], name="id"))
+    assert made(frame, np.array([["a", "b"], ["b", "c"], ["c", "a"]])).graphs[0].num_edges == 6 + 3
+    categories = pandas.DataFrame({"id": [1, 2, 3], "zip": pandas.Categorical([10115, 20095, 10115])})
+    assert made(categories, [(1, 2), (2, 3)]).columns[0].kind == "category"
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: from_edges([], quiet=True), "no edge table"),
+        (lambda: made(EDGES, NODES), "NODES come first, EDGES second"),
+        (lambda: made({"id": []}, EDGES), "the node table has a header and no rows"),
+        (lambda: made({"id": ["a"], "v": [1]}, EDGES, kinds={"v": "vector"}), "cannot be read as vector"),
+        (lambda: from_scipy(np.eye(3), [["a"], ["b"], ["c"]]), "x must hold numbers"),
+    ],
+)
+def test_more_that_is_wrong_is_said(call: Any, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        call()
+
+
+def test_other_odd_things() -> None:
+    import networkx as nx
+
+    both = nx.Graph([(1, "1")])
+    with pytest.raises(DataError, match="same name as text"):
+        from_networkx(both)
+    tensors = nx.path_graph(4)
+    nx.set_node_attributes(tensors, {i: torch.tensor([float(i), float("nan"), 1.0]) for i in range(4)}, "v")
+    assert torch.isfinite(from_networkx(tensors, quiet=True).graphs[0].x).all()
+    assert from_scipy(np.eye(3), np.eye(3), y=np.array(["b", "a", "b"])).graphs[0].y.tolist() == [1, 0, 1]
+    huge = made({"id": ["a", "b", "c", "d"], "n": [2**62 + i for i in range(4)], "v": [1, 2, 3, 4]}, EDGES)
+    assert any("too large to tell apart" in line for line in huge.report.lines())
+    assert made().metric == "accuracy"
+    spoken = made({"id": ["a", "b", "c", "d"], "open": ["TRUE", "No", "1", "yes"]}, EDGES)
+    assert spoken.columns[0].kind == "boolean"
+
+
+def test_files_that_are_something_else(tmp_path: Path) -> None:
+    (tmp_path / "n.csv").write_bytes(b"PK\x03\x04rest")
+    with pytest.raises(DataError, match="Excel"):
+        made(tmp_path / "n.csv")
