@@ -58,7 +58,11 @@ def _by_kind(facts: GraphFacts, said: Any) -> tuple[dict[str, Any], dict[str, An
         return encoder, {"rate": 0.5, "replace_rate": 0.05}, {"gamma": 3}
     if facts.features_kind == "categories":
         encoder["norm"] = "batch"
-        said("256 wide, two layers, batch norm", "few features or categories: without a norm training only loses")
+        if facts.features < 4 and facts.density > 0.6:
+            encoder |= {"num_layers": 3, "residual": True}
+            said("256 wide, three layers, batch norm, residual", "so few numbers drown among the neighbours' otherwise")
+        else:
+            said("256 wide, two layers, batch norm", "few features or categories: without a norm training only loses")
         said("half of the nodes masked, γ = 3, none replaced", "another node's category is no noise, it is an answer")
         return encoder, {"rate": 0.5, "replace_rate": 0.0}, {"gamma": 3}
     said("256 wide, two layers, no norm", "numbers in every column")

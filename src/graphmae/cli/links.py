@@ -11,6 +11,7 @@ from .options import (
     Device,
     Id,
     Json,
+    Label,
     Seeds,
     Set,
     Source,
@@ -32,6 +33,7 @@ def links(
     id_: Id = "",
     source: Source = "",
     target: Target = "",
+    label: Label = "",
     data: DataRoot = None,
     device: Device = "auto",
     json_: Json = False,
@@ -40,12 +42,14 @@ def links(
 
     Beside shared neighbours, raw features and the untrained encoder, by ROC-AUC and average precision.
 
-    Example: graphmae links nodes.csv edges.csv --seeds 0-2
+    A column with classes that should not be a feature: --label.
+
+    Example: graphmae links nodes.csv edges.csv --label topic --seeds 0-2
     """
     numbers = parse_seeds(seeds)
     from .. import commands
 
-    columns = {"id": id_, "source": source, "target": target}
+    columns = {"id": id_, "source": source, "target": target, "label": label}
     result = commands.predict_links(
         sources, recipe, set_, numbers, way=way, columns=columns, data_root=data, device=device
     )

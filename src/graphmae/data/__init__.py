@@ -1,6 +1,6 @@
 """What comes in: benchmark sets, graph files, PyG objects. Everything is checked once, here."""
 
-from . import files, graphs, molecules, ogb, planetoid, ppi, reddit, synthetic  # each registers its sets
+from . import facts, files, graphs, molecules, ogb, planetoid, ppi, reddit, synthetic  # each registers its sets
 from .base import REGISTRY, NodeDataset
 from .checks import check_graph
 from .files import from_data, read_graph
@@ -21,6 +21,7 @@ __all__ = [
     "TableGraph",
     "check_graph",
     "describe",
+    "facts",
     "files",
     "from_data",
     "from_edges",
