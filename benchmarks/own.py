@@ -80,6 +80,8 @@ GRAPHS: dict[str, Callable[[str | None], NodeDataset]] = {
     "NCI1's molecules, joined to alike ones": molecules_as_neighbours,
     "MUTAG as one graph": partial(union, "mutag", 1),
     "a fifth of IMDB-BINARY as one graph, no features": partial(union, "imdb-binary", 5),
+    "a fifth of IMDB-MULTI as one graph, no features": partial(union, "imdb-multi", 5),
+    "an 80th of REDDIT-BINARY as one graph, no features": partial(union, "reddit-binary", 80),
 }
 
 

@@ -20,8 +20,9 @@ def dataset(x: torch.Tensor) -> NodeDataset:
     ("x", "kind", "encoder"),
     [
         ((torch.rand(200, 300) < 0.05).float(), "words", {"hidden_channels": 512, "norm": "none"}),
-        (torch.eye(20).repeat(10, 1), "categories", {"hidden_channels": 256, "norm": "batch"}),
+        (torch.eye(20).repeat(10, 1), "categories", {"hidden_channels": 256, "norm": "batch", "output": "all"}),
         (torch.randn(200, 2), "categories", {"norm": "batch", "residual": True, "num_layers": 3}),
+        (torch.randn(200, 5), "categories", {"norm": "batch", "hidden_channels": 512, "name": "gat"}),
         (torch.randn(200, 40), "numbers", {"hidden_channels": 256, "norm": "none"}),
     ],
 )
@@ -30,7 +31,8 @@ def test_the_kind_of_features_decides(x: torch.Tensor, kind: str, encoder: dict[
     assert gm.data.facts.facts_of_graph(made).features_kind == kind
     chosen, lines = defaults.choose(made)
     recipe = config.load(config.merge(config.load("default").to_dict(), chosen))
-    assert recipe.encoder.options.items() >= encoder.items() and recipe.train.patience == 100
+    options = {"name": recipe.encoder.name, **recipe.encoder.options}
+    assert options.items() >= encoder.items() and recipe.train.patience == 100
     assert 4 <= len(lines) <= 10 and all(": " in line for line in lines)
 
 
