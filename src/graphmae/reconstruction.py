@@ -24,8 +24,8 @@ def reconstruct(
 ) -> Tensor:
     """[num_nodes, features]: every node's features as predicted while they are hidden.
 
-    A `share` of the nodes, drawn by `seed`, is hidden at a time (default: the model's own mask rate). Of tables, in the
-    order of their rows.
+    A `share` of the nodes, drawn by `seed`, is hidden at a time (default: the model's own mask rate), but at most half.
+    Of tables, in the order of their rows.
     """
     if isinstance(data, NodeDataset):
         return _in_rows(reconstruct(model, _only(data), device, share, seed), data)
@@ -48,18 +48,22 @@ def reconstruct(
 
 
 def anomaly_scores(
-    model: GraphMAE, data: Data | NodeDataset, device: torch.device | str = "cpu", rounds: int = 5
+    model: GraphMAE,
+    data: Data | NodeDataset,
+    device: torch.device | str = "cpu",
+    rounds: int = 5,
+    share: float | None = None,
 ) -> Tensor:
     """[num_nodes], from 0 up: how little a node's features look like what its surroundings let expect.
 
     The mean, over `rounds` draws, of 1 − cos between features and reconstruction. NaN for nodes without any feature.
-    Of tables, in the order of their rows.
+    Of tables, in the order of their rows. `share` as in `reconstruct`.
     """
     if isinstance(data, NodeDataset):
-        return _in_rows(anomaly_scores(model, _only(data), device, rounds), data)
+        return _in_rows(anomaly_scores(model, _only(data), device, rounds, share), data)
     total = torch.zeros(int(data.x.size(0)))
     for seed in range(rounds):
-        total += 1 - F.cosine_similarity(reconstruct(model, data, device, seed=seed), data.x)
+        total += 1 - F.cosine_similarity(reconstruct(model, data, device, share, seed), data.x)
     empty = data.x.abs().sum(1) == 0
     return torch.where(empty, torch.nan, total.clamp(min=0) / rounds)
 

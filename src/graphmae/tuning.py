@@ -104,7 +104,7 @@ def tune(
         network = pretraining.pretrain_once(made, dataset, seed, place)
         with numerics(place, made.train.precision):
             if not labelled:
-                return float(anomaly_scores(_hiding_half(network), dataset.graphs[0], place, 2).nanmean())
+                return float(anomaly_scores(network, dataset.graphs[0], place, 2, share=0.5).nanmean())
             settings_of = replace(made.evaluation, baselines=())
             fresh: Callable[[], Any] = lambda: pretrained.fresh_encoder(network)  # noqa: E731
             rows = evaluation.judge(network.encoder, fresh, dataset, settings_of, seed, place)
@@ -145,12 +145,6 @@ def tune(
     if out is not None:
         (Path(out) / "recipe.toml").write_text(config.to_toml(made), encoding="utf-8")
     return Tuned(made, float(best["score"]), criterion, found)
-
-
-def _hiding_half(network: model.GraphMAE) -> model.GraphMAE:
-    """Settings with different mask rates are compared with the same share of nodes hidden."""
-    network.mask.rate = 0.5  # type: ignore[attr-defined]
-    return network
 
 
 def _suggest(trial: Any, choice: Choice) -> Any:
