@@ -1,4 +1,4 @@
-"""The verbs: run, pretrain, embed, evaluate, load. Wiring only."""
+"""The verbs: run, reproduce, pretrain, embed, evaluate, load. Wiring only."""
 
 from __future__ import annotations
 
@@ -15,14 +15,16 @@ from torch import Tensor, nn
 from torch_geometric.data import Batch, Data, Dataset
 
 from . import config, experiment, model, pretrained, pretraining
+from . import reproduce as reproducing
 from .config import Evaluation, Recipe, Train
 from .data import GraphSet, MoleculeStore, NodeDataset, TableGraph
 from .data.files import from_data, of_one_graph, open_dataset
 from .data.splits import with_split
 from .embedding import embed_graph, embed_graphs
-from .evaluation import judge_graphs, judge_seeds
+from .evaluation import fitted_to, judge_graphs, judge_seeds
 from .model import GraphMAE
 from .pretrained import load
+from .report import Comparison
 from .results import Result, read_json
 from .runtime.device import numerics, resolve_device
 from .runtime.environment import hardware, peak_bytes, versions
@@ -30,7 +32,7 @@ from .runtime.errors import InputError, unknown
 from .runtime.seed import check_seeds, preserved_randomness
 from .training import Progress, quiet
 
-__all__ = ["embed", "evaluate", "load", "pretrain", "recipe", "recipes", "run"]
+__all__ = ["embed", "evaluate", "load", "pretrain", "recipe", "recipes", "reproduce", "run"]
 
 LEVELS = ("auto", "node", "graph")
 Graphs: TypeAlias = "Data | Sequence[Data] | NodeDataset | GraphSet | str | Path | Sequence[str | Path]"
@@ -61,14 +63,14 @@ def run(
     data_root: str | Path | None = None,
     device: str = "auto",
     resume: bool = False,
-    jobs: int = 1,
+    jobs: int = 0,
     imports: Sequence[str] = (),
     progress: bool = True,
 ) -> Result:
-    """Run an experiment: pre-train and evaluate once a seed, leave everything in `out`.
+    """Run an experiment: pre-train and evaluate once per seed, leave everything in `out`.
 
-    `jobs` seeds run side by side in processes of their own (call it under `if __name__ == "__main__":` then);
-    `imports` names the Python files that register parts of your own there.
+    `jobs` seeds run at a time: on CUDA in this process (four by default), on the CPU in processes of their own (call
+    it under `if __name__ == "__main__":` then), where `imports` names the files that register parts of your own.
 
     >>> result = run("node/cora", seeds=range(20), out="runs/cora")  # doctest: +SKIP
     >>> result.mean, result.std  # doctest: +SKIP
@@ -86,6 +88,36 @@ def run(
         imports=imports,
         display=Progress() if progress else quiet,
     )
+
+
+def reproduce(
+    table: str = "all",
+    out: str | Path = "runs/reproduce",
+    *,
+    only: Iterable[str] = (),
+    seeds: int | None = None,
+    data_root: str | Path | None = None,
+    device: str = "auto",
+    jobs: int = 0,
+    progress: bool = True,
+) -> dict[str, Comparison]:
+    """Run what a table of the paper needs ("node", "graph", "molecule", "ablation" or "all") and is not finished in
+    `out`; returns the tables, which are also written there. See `graphmae reproduce --help`.
+
+    >>> tables = reproduce("node", "runs/reproduce")  # doctest: +SKIP
+    >>> print(tables["node"].text())  # doctest: +SKIP
+    """
+    wanted = reproducing.reproduce(
+        table,
+        out,
+        only=only,
+        seeds=seeds,
+        root=data_root,
+        devices=reproducing.visible_devices(device),
+        jobs=jobs,
+        display=Progress() if progress else quiet,
+    )
+    return reproducing.written_tables(wanted, Path(out))
 
 
 def pretrain(
@@ -185,7 +217,8 @@ def evaluate(
     data_root: str | Path | None = None,
     device: str = "auto",
 ) -> Result:
-    """Judge an encoder on labelled data: linear probe, k-NN, k-means, beside the honest rows.
+    """Evaluate an encoder on labelled data, beside its baselines: linear probe, k-NN, k-means, or for whole graphs a
+    support vector machine in ten folds.
 
     The encoder is fixed; seeds vary the probe and the baselines. A graph with labels but no split gets a random one
     (10 / 10 / 80 % of every class, from the seed 0). The probe's settings are those of the checkpoint's own recipe.
@@ -201,13 +234,14 @@ def evaluate(
     assert not isinstance(dataset, MoleculeStore)  # which has no labels, and just said so
     _check_width(made, [dataset])
     place, fresh = resolve_device(device), partial(pretrained.fresh_encoder, made)
+    settings = fitted_to(settings, dataset)
     with numerics(place):
         if isinstance(dataset, GraphSet):
-            settings = replace(settings, rule="folds")
-            tables = [judge_graphs(made.encoder, fresh, dataset, settings, seed, place) for seed in seeds]
+            tables = [judge_graphs(made.encoder, fresh, dataset, settings, seed, place)._asdict() for seed in seeds]
         else:
-            tables = judge_seeds(made.encoder, fresh, dataset, settings, seeds, place)
-    runs = [{"seed": seed, "rows": rows} for seed, rows in zip(seeds, tables, strict=True)]
+            found = judge_seeds(made.encoder, fresh, dataset, settings, seeds, place)
+            tables = [{"rows": rows} for rows in found]
+    runs = [{"seed": seed, **table} for seed, table in zip(seeds, tables, strict=True)]
     return Result(
         recipe=str(network) if isinstance(network, str | Path) else type(made.encoder).__name__,
         metric=dataset.metric,

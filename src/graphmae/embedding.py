@@ -67,6 +67,19 @@ def embed_graphs(
     return torch.cat(rows)
 
 
+@contextmanager
+def every_layer(encoder: nn.Module) -> Iterator[int]:
+    """A block in which the encoder gives all its layers side by side, the last one last; yields how many those are."""
+    if not isinstance(encoder, StackedEncoder):
+        yield 1
+        return
+    before, encoder.output = encoder.output, "all"
+    try:
+        yield len(encoder.blocks)
+    finally:
+        encoder.output = before
+
+
 @torch.no_grad()
 def reconstruction_error(model: nn.Module, graphs: Sequence[Data], device: torch.device, draws: int = 2) -> float:
     """How far off masked nodes are reconstructed, at rest, over always the same draws; some 200,000 nodes are enough.

@@ -3,8 +3,8 @@
 out/recipe.json          the resolved recipe
 out/result.json          all scores
 out/seed-0/              a checkpoint: config.json, model.safetensors, README.md
-out/seed-0/metrics.jsonl one line an epoch
-out/seed-0/scores.json   this seed's rows; a seed that has it is finished
+out/seed-0/metrics.jsonl one line per epoch
+out/seed-0/scores.json   this seed's rows (and folds); a seed that has it is finished
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 import multiprocessing
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -30,13 +30,15 @@ from .registry import import_parts
 from .results import Result, claim_folder, read_json, shown, write_json
 from .runtime.compiled import limit_threads
 from .runtime.device import numerics, resolve_device
-from .runtime.environment import cpu_count, hardware, peak_bytes, versions
+from .runtime.environment import commit, cpu_count, hardware, peak_bytes, versions
 from .runtime.errors import InputError
 from .runtime.seed import check_seeds, preserved_randomness
+from .runtime.turns import side_by_side
 from .training import quiet
 from .training.progress import Display
 
-STATE = "state.safetensors"
+SCORES = "scores.json"
+SEEDS_ON_CUDA = 4
 logger = logging.getLogger("graphmae")
 
 
@@ -48,48 +50,50 @@ def run(
     root: str | Path | None = None,
     device: str | torch.device = "auto",
     resume: bool = False,
-    jobs: int = 1,
+    jobs: int = 0,
     imports: Sequence[str] = (),
     display: Display = quiet,
 ) -> Result:
-    """Pre-train and evaluate once a seed. Nothing is written before recipe and data are known to be sound.
+    """Pre-train and evaluate once per seed. Nothing is written before recipe and data are known to be sound.
 
-    With `jobs`, so many seeds run side by side in processes of their own, which pays on a GPU that one small graph
-    leaves idle; `imports` names the files that register parts there.
+    `jobs` is how many seeds run at a time (0: four on CUDA, one on the CPU). On CUDA they share this process and take
+    turns; on the CPU each has a process of its own, where `imports` names the files that register parts.
     """
     seeds, out, place = check_seeds(seeds), Path(out), resolve_device(device)
-    if jobs < 1:
-        raise InputError(f"jobs must be at least 1, not {jobs}")
+    if jobs < 0:
+        raise InputError(f"jobs must be at least 1, or 0 for the usual number, not {jobs}")
+    jobs = min(jobs or (SEEDS_ON_CUDA if place.type == "cuda" else 1), len(seeds))
     model.check(recipe)
     dataset = data_room.load(recipe.data.name, root, **recipe.data.options)
     dataset.check_labels()
-    if isinstance(dataset, Assay):
-        recipe, network = transfer.starting_point(recipe, dataset)
-        run_seed: Callable[..., dict[str, Any]] = partial(transfer.run_seed, recipe, network, dataset)
-    else:
-        recipe = judged_by(recipe, dataset)
-        _check_before(recipe, dataset)
-        run_seed = partial(_run_seed, recipe, dataset, resume=resume)
+    recipe, prepare = _task(recipe, dataset, place, resume)
     claim_folder(out, recipe.to_dict(), resume)
     if place.type == "cuda":
         torch.cuda.reset_peak_memory_stats(place)
-    if isinstance(dataset, Assay):
-        transfer.fingerprint_rows(recipe, dataset)
 
-    if jobs > 1 and len(seeds) > 1:
-        _side_by_side(recipe, seeds, out, root, place, min(jobs, len(seeds)), imports)
+    if jobs > 1 and place.type == "cpu":
+        prepare(())  # what all seeds share is made once, and found by the others
+        _in_processes(recipe, seeds, out, root, place, jobs, imports)
         resume = True  # all that is left is to read what they wrote
-    runs = []
-    for seed in seeds:
-        folder = out / f"seed-{seed}"
-        finished = folder / "scores.json"
-        if not (resume and finished.is_file()):
-            with preserved_randomness(seed), numerics(place, recipe.train.precision):
-                scores = run_seed(seed=seed, folder=folder, device=place, display=display)
-            write_json(finished, scores)
-            forget_state(folder)
-        runs.append(read_json(finished))
-        _announce(runs[-1], recipe, dataset)
+    folders = {seed: out / f"seed-{seed}" for seed in seeds}
+    pending = [seed for seed in seeds if not (resume and (folders[seed] / SCORES).is_file())]
+
+    def finish(seed: int) -> None:
+        with preserved_randomness(seed):
+            scores = run_seed(seed=seed, folder=folders[seed], device=place, display=display if jobs == 1 else quiet)
+        write_json(folders[seed] / SCORES, scores)
+        forget_state(folders[seed])
+        _announce(scores, recipe, dataset)
+
+    with numerics(place, recipe.train.precision):
+        run_seed = prepare(pending) if pending else _nothing
+        if jobs == 1:
+            for seed in pending:
+                finish(seed)
+        else:
+            for _ in side_by_side([partial(finish, seed) for seed in pending], place, jobs):
+                pass
+    runs = [read_json(folders[seed] / SCORES) for seed in seeds]
     result = Result(
         recipe=recipe.id,
         metric=dataset.metric,
@@ -102,9 +106,44 @@ def run(
         peak_bytes=max(run["peak_bytes"] for run in runs),
         hardware=hardware(str(place)),
         versions=versions(),
+        commit=commit(),
     )
     result.save(out / "result.json")
     return result
+
+
+def _nothing(**_: Any) -> dict[str, Any]:
+    raise AssertionError("every seed is finished")
+
+
+def _task(
+    recipe: Recipe, dataset: NodeDataset | GraphSet | Assay, device: torch.device, resume: bool
+) -> tuple[Recipe, Callable[[Sequence[int]], Callable[..., dict[str, Any]]]]:
+    """The recipe as it is run on this data, and what prepares some seeds and gives the function that runs one."""
+    if isinstance(dataset, Assay):
+        recipe, network = transfer.starting_point(recipe, dataset)
+
+        def prepare_assay(seeds: Sequence[int]) -> Callable[..., dict[str, Any]]:
+            transfer.fingerprint_rows(recipe, dataset)
+            return partial(transfer.run_seed, recipe, network, dataset)
+
+        return recipe, prepare_assay
+    if recipe.supervised is not None:
+        settings = replace(recipe.evaluation, rule="best-validation")
+        recipe = replace(recipe, evaluation=settings)
+        return recipe, lambda seeds: partial(evaluation.run_supervised, recipe, dataset)
+    recipe = judged_by(recipe, dataset)
+    _check_before(recipe, dataset)
+
+    def prepare(seeds: Sequence[int]) -> Callable[..., dict[str, Any]]:
+        raw: dict[int, dict[str, float]] = {}
+        if isinstance(dataset, NodeDataset) and "raw" in recipe.evaluation.baselines and seeds:
+            with numerics(device):
+                scores = evaluation.raw_scores(dataset, recipe.evaluation, seeds, device)
+            raw = dict(zip(seeds, scores, strict=True))
+        return partial(_run_seed, recipe, dataset, raw, resume=resume)
+
+    return recipe, prepare
 
 
 def _check_before(recipe: Recipe, dataset: NodeDataset | GraphSet) -> None:
@@ -117,17 +156,14 @@ def _check_before(recipe: Recipe, dataset: NodeDataset | GraphSet) -> None:
 
 
 def judged_by(recipe: Recipe, dataset: NodeDataset | GraphSet) -> Recipe:
-    """The recipe with a rule that fits the data: sets of graphs are judged in ten folds, single graphs are not."""
+    """The recipe with the rule and the baselines that fit the data."""
     if isinstance(dataset, GraphSet):
         assert dataset.y is not None
         evaluation.check_folds(dataset.y.numpy())
-        return replace(recipe, evaluation=replace(recipe.evaluation, rule="folds"))
-    if recipe.evaluation.rule == "folds":
-        raise InputError(f"evaluation.rule = 'folds' is for sets of graphs; {dataset.name} is judged by 'last'")
-    return recipe
+    return replace(recipe, evaluation=evaluation.fitted_to(recipe.evaluation, dataset))
 
 
-def _side_by_side(
+def _in_processes(
     recipe: Recipe,
     seeds: Sequence[int],
     out: Path,
@@ -136,7 +172,7 @@ def _side_by_side(
     jobs: int,
     imports: Sequence[str],
 ) -> None:
-    """One seed a task, `jobs` at a time; each leaves its scores.json behind."""
+    """One seed per task, `jobs` at a time; each leaves its scores.json."""
     work = [(recipe, seed, out, root, str(device)) for seed in seeds]
     share = max(1, cpu_count() // jobs)
     with multiprocessing.get_context("spawn").Pool(jobs, _prepare_process, (list(imports), share)) as pool:
@@ -158,6 +194,7 @@ def _one_seed(task: tuple[Recipe, int, Path, str | Path | None, str]) -> int:
 def _run_seed(
     recipe: Recipe,
     dataset: NodeDataset | GraphSet,
+    raw: Mapping[int, dict[str, float]],
     seed: int,
     folder: Path,
     device: torch.device,
@@ -170,15 +207,19 @@ def _run_seed(
 
     make_encoder = partial(pretrained.fresh_encoder, network)
 
-    def judged(settings: Evaluation) -> dict[str, dict[str, float]]:
-        if isinstance(dataset, GraphSet):
-            return evaluation.judge_graphs(network.encoder, make_encoder, dataset, settings, seed, device)
-        return evaluation.judge(network.encoder, make_encoder, dataset, settings, seed, device)
+    def judged(settings: Evaluation) -> dict[str, Any]:
+        with numerics(device):  # embeddings and probes in float32, whatever the training's precision
+            if isinstance(dataset, GraphSet):
+                return evaluation.judge_graphs(
+                    network.encoder, make_encoder, dataset, settings, seed, device
+                )._asdict()
+            rows = evaluation.judge(network.encoder, make_encoder, dataset, settings, seed, device, raw.get(seed))
+            return {"rows": rows}
 
     def probe(epoch: int) -> dict[str, Any] | None:
         if not quick.every or epoch % quick.every:
             return None
-        return {"probe": judged(quick)["pretrained"]}
+        return {"probe": judged(quick)["rows"]["pretrained"]}
 
     outcome = train(
         network,
@@ -192,7 +233,7 @@ def _run_seed(
         after_epoch=probe,
     )
     began = time.monotonic()
-    rows = judged(recipe.evaluation)
+    found = judged(recipe.evaluation)
     pretrained.save(network, folder)
     return {
         "seed": seed,
@@ -200,7 +241,7 @@ def _run_seed(
         "pretrain_seconds": outcome.seconds,
         "peak_bytes": peak_bytes(str(device)),
         "loss": outcome.loss,
-        "rows": rows,
+        **found,
     }
 
 

@@ -130,7 +130,7 @@ def links(
         display = Progress() if progress else quiet
         network = pretraining.pretrain_once(recipe, seen, seed, place, display=display, label=f"links, seed {seed}")
         with numerics(place), torch.no_grad():
-            fresh = pretrained.fresh_encoder(network)
+            fresh = evaluation.settle_norms(pretrained.fresh_encoder(network), seen, place)
             rows = {
                 "neighbours": evaluation.common_neighbours(split),
                 "raw": evaluation.link_scores(split.graph.x, split, way),

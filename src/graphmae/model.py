@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import traceback
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -66,6 +67,10 @@ class GraphMAE(nn.Module):
         self.inputs: dict[str, object] = {}  # how features and self-loops were treated; stored with the weights
         self.trained_on: dict[str, object] = {}  # what, for the model card; stored as well
         self.mask_token = nn.Parameter(torch.zeros(features))
+        self.masks_embeddings = bool(getattr(encoder, "mask_embedding", False))
+        if self.masks_embeddings:  # published: one row more in the table of atoms, initialised like the others
+            width = int(encoder.hidden_channels)  # type: ignore[arg-type]
+            self.mask_token = nn.Parameter(nn.init.xavier_uniform_(torch.empty(features + 1, width))[0].clone())
         self.bridge = Linear(code, int(decoder.in_channels), bias=False)  # type: ignore[arg-type]
         self.remask = masking.Remask(remask, int(decoder.in_channels))  # type: ignore[arg-type]
 
@@ -122,8 +127,10 @@ class GraphMAE(nn.Module):
         hidden = self.mask.draw_padded(batch, graph.sizes, graph.starts, graph.largest)  # 1
         if self.mask_edges:
             graph = masking.masked_edges(graph, hidden.masked)
-        seen = hidden.apply(x, self.mask_token)
-        code = self._cross(self.encoder(seen, masking.thinned(graph, self.drop_edge)))  # 2
+        treat = partial(hidden.apply, token=self.mask_token)
+        thinned = masking.thinned(graph, self.drop_edge)
+        code = self.encoder(x, thinned, mask=treat) if self.masks_embeddings else self.encoder(treat(x), thinned)  # 2
+        code = self._cross(code)
         flag = hidden.masked.unsqueeze(1)
         if self.decoder.wants_remask and self.remask.kind != "none":  # 3
             code = torch.where(flag, 0.0 if self.remask.token is None else self.remask.token, code)
@@ -159,14 +166,18 @@ class GraphMAE(nn.Module):
             edges = masking.drop_edges(_plain(edge_index), self.drop_edge)
             code = self.encoder(hidden.apply(x, self.mask_token), edges)
             return code if read is None else code.index_select(0, read)
-        if self.encoder.takes_masked(x.is_cuda) and not x.requires_grad:
-            seen: Tensor | MaskedInput = hidden.rows_of(aligned(x), self.mask_token)
+        options = {}
+        if self.masks_embeddings:
+            seen: Tensor | MaskedInput = x
+            options["mask"] = partial(hidden.apply, token=self.mask_token)
+        elif self.encoder.takes_masked(x.is_cuda) and not x.requires_grad:
+            seen = hidden.rows_of(aligned(x), self.mask_token)
         else:
             seen = hidden.apply(x, self.mask_token)
         graph = masking.thinned(kernels.adjacency(edge_index, x.size(0)), self.drop_edge)
         if read is None or self.encoder.restricts:
-            return self.encoder(seen, graph, read)
-        return self.encoder(seen, graph).index_select(0, read)
+            return self.encoder(seen, graph, read, **options)
+        return self.encoder(seen, graph, **options).index_select(0, read)
 
     def _remask(self, code: Tensor, hidden: MaskedNodes, read: Tensor | None) -> tuple[Tensor, Tensor | None]:
         """The decoder's input, and the nodes its rows belong to; None: all."""

@@ -28,6 +28,7 @@ RULE_LABELS = {
     "last": "last epoch",
     "best-validation": "best validation epoch",
     "folds": "ten folds",
+    "chosen": "ten folds, reading chosen inside",
     "roc-auc": "edges held out",
 }
 CHECK_LABELS = {
@@ -43,12 +44,14 @@ IN_THEIR_UNITS = ("rmse",)  # all others are percentages
 
 @dataclass(frozen=True)
 class Result:
-    """One experiment over several seeds; `std` is the deviation over them (divided by n).
+    """One experiment over several seeds; `std` is the sample deviation over them (divided by n − 1).
 
     Scores are percentages, errors of numbers are in the numbers' own units.
 
     Attributes:
-        runs: one entry a seed: {"seed", "seconds", "loss", "rows": {row: {rule or check: score}}}.
+        runs: one entry per seed: {"seed", "seconds", "loss", "rows": {row: {rule or check: score}}}, and for whole
+            graphs "folds": {row: what every fold chose and scored}.
+        commit: of the code that made it.
     """
 
     recipe: str
@@ -62,6 +65,7 @@ class Result:
     peak_bytes: int = 0
     hardware: str = ""
     versions: dict[str, str] = field(default_factory=dict)
+    commit: str = ""
     format: int = FORMAT
 
     @property
@@ -70,7 +74,12 @@ class Result:
 
     @property
     def scores(self) -> list[float]:
-        return self.column("pretrained", self.rule)
+        return self.column(self.row, self.rule)
+
+    @property
+    def row(self) -> str:
+        """The row the experiment is about."""
+        return "pretrained" if all("pretrained" in run["rows"] for run in self.runs) else "supervised"
 
     @property
     def mean(self) -> float:
@@ -78,33 +87,31 @@ class Result:
 
     @property
     def std(self) -> float:
-        return statistics.pstdev(self.scores)
+        return deviation(self.scores)
 
     def rows(self) -> list[str]:
-        """Row names, the honest ones first."""
+        """Row names, baselines first."""
         return [row for row in ROW_LABELS if all(row in run["rows"] for run in self.runs)]
 
     def column(self, row: str, key: str) -> list[float]:
-        """One value a seed; empty where this row does not have that check."""
+        """One value per seed; empty where this row does not have that check."""
         return [run["rows"][row][key] for run in self.runs if key in run["rows"][row]]
 
     def summary(self) -> dict[str, Any]:
         """The object `--json` prints."""
         baselines = {}
         for row in self.rows():
-            if row != "pretrained":
+            if row != self.row:
                 scores = self.column(row, self.rule)
-                baselines[row] = {
-                    "mean": statistics.fmean(scores),
-                    "std": statistics.pstdev(scores),
-                    "scores": scores,
-                }
+                baselines[row] = {**described(scores), "scores": scores}
         return {
             "recipe": self.recipe,
             "metric": self.metric,
             "rule": self.rule,
             "mean": self.mean,
             "std": self.std,
+            "interval": interval(self.scores),
+            "seeds": self.seeds,
             "scores": self.scores,
             "baselines": baselines,
             "published": self.published,
@@ -123,7 +130,7 @@ class Result:
         return ["", *(labels[key] for key in keys)], lines
 
     def to_dict(self) -> dict[str, Any]:
-        return {**self.summary(), "seeds": self.seeds, **asdict(self)}
+        return {**self.summary(), **asdict(self)}
 
     def save(self, path: str | Path) -> None:
         write_json(path, self.to_dict())
@@ -132,7 +139,7 @@ class Result:
     def load(cls, path: str | Path) -> Result:
         values = read_json(path)
         try:
-            return cls(**{key: values[key] for key in cls.__dataclass_fields__})
+            return cls(**{key: values[key] for key in cls.__dataclass_fields__ if key in values or key != "commit"})
         except KeyError as error:
             raise InputError(f"{path} is not a result: {error} is missing") from None
 
@@ -165,7 +172,34 @@ def _cell(values: list[float], metric: str) -> str:
     if not values:
         return "–"
     mean = shown(statistics.fmean(values), metric)
-    return f"{mean} ± {shown(statistics.pstdev(values), metric)}" if len(values) > 1 else mean
+    return f"{mean} ± {shown(deviation(values), metric)}" if len(values) > 1 else mean
+
+
+def deviation(scores: list[float]) -> float:
+    """The sample deviation (divided by n − 1); 0 for a single score.
+
+    >>> round(deviation([1.0, 2.0, 3.0]), 4)
+    1.0
+    """
+    return statistics.stdev(scores) if len(scores) > 1 else 0.0
+
+
+def interval(scores: list[float]) -> float:
+    """Half the width of the 95 % interval of the mean, by Student's t; 0 for a single score.
+
+    >>> round(interval([1.0, 2.0, 3.0]), 3)
+    2.484
+    """
+    if len(scores) < 2:
+        return 0.0
+    from scipy.stats import t
+
+    return float(t.ppf(0.975, len(scores) - 1)) * deviation(scores) / len(scores) ** 0.5
+
+
+def described(scores: list[float]) -> dict[str, float]:
+    """Mean, deviation and half the interval of the mean."""
+    return {"mean": statistics.fmean(scores), "std": deviation(scores), "interval": interval(scores)}
 
 
 def claim_folder(out: Path, settings: dict[str, Any], resume: bool) -> None:

@@ -1,4 +1,4 @@
-"""`graphmae`: one small module a command, put together here."""
+"""`graphmae`: one small module per command, put together here."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from .links import links
 from .predict import predict
 from .pretrain import pretrain
 from .recipes import recipes
+from .reproduce import reproduce
 from .run import run
 from .similar import similar
 from .tune import tune
@@ -36,6 +37,7 @@ app = typer.Typer(
 )
 app.command()(demo)
 app.command()(run)
+app.command()(reproduce)
 app.command()(pretrain)
 app.command()(embed)
 app.command()(evaluate)

@@ -28,16 +28,16 @@ def run(
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder of the run (default: runs/ID).")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with an interrupted run.")] = False,
     jobs: Annotated[
-        int, typer.Option("--jobs", "-j", help="Seeds side by side; 4 to 8 pay for small graphs on a GPU.")
-    ] = 1,
+        int, typer.Option("--jobs", "-j", help="Seeds at a time (default: 4 on a GPU, 1 on a CPU).")
+    ] = 0,
     data: DataRoot = None,
     device: Device = "auto",
     json_: Json = False,
     import_: Import = [],  # noqa: B006
 ) -> None:
-    """Run an experiment: pre-train and evaluate once a seed.
+    """Run an experiment: pre-train and evaluate once per seed.
 
-    Example: graphmae run node/cora --seeds 0-19 --jobs 6 --out runs/cora
+    Example: graphmae run node/cora --seeds 0-19 --out runs/cora
 
     Example: graphmae run node/cora --set mask.rate=0.75 --set encoder.name=gcn
     """
@@ -52,4 +52,4 @@ def run(
         print_json(result.summary())
     else:
         print_table(result, f"{made.about.title or made.id}: {len(numbers)} seed{'s' * (len(numbers) > 1)}")
-        typer.echo(f"The run lies in {folder} (result.json, recipe.json, one checkpoint a seed).")
+        typer.echo(f"The run is in {folder} (result.json, recipe.json, one checkpoint per seed).")

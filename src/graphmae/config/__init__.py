@@ -2,7 +2,7 @@
 
 from .library import find, names
 from .loader import load, merge, parse
-from .schema import Evaluation, Finetune, Part, Published, Recipe, Train
+from .schema import Evaluation, Finetune, Part, Published, Recipe, Supervised, Train
 from .toml import to_toml
 
 __all__ = [
@@ -11,6 +11,7 @@ __all__ = [
     "Part",
     "Published",
     "Recipe",
+    "Supervised",
     "Train",
     "find",
     "load",

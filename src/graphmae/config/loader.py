@@ -16,10 +16,17 @@ from ..registry import find_registry
 from ..runtime.errors import ConfigError, unknown
 from ..runtime.values import mismatch, parse_value
 from .library import find
-from .schema import About, Evaluation, Finetune, Part, Published, Recipe, Train
+from .schema import About, Evaluation, Finetune, Part, Published, Recipe, Supervised, Train
 
-PLAIN = {"about": About, "train": Train, "evaluation": Evaluation, "finetune": Finetune, "published": Published}
-OPTIONAL = ("finetune", "published")
+PLAIN = {
+    "about": About,
+    "train": Train,
+    "evaluation": Evaluation,
+    "finetune": Finetune,
+    "supervised": Supervised,
+    "published": Published,
+}
+OPTIONAL = ("finetune", "supervised", "published")
 PARTS = ("data", "mask", "encoder", "decoder", "loss")
 MODEL_KEYS = ("remask", "drop_edge", "mask_edges")  # written under [mask], arguments of the model
 DEFAULT_NAMES = {"mask": "random", "loss": "scaled-cosine"}
@@ -93,6 +100,7 @@ def _extended(raw: dict[str, Any]) -> dict[str, Any]:
     parent = _read(path)
     if "extends" in parent:
         raise ConfigError(f"{name} itself extends another recipe; only one level is allowed")
+    parent.pop("published", None)  # the paper's number is for its own settings
     return merge(parent, raw)
 
 

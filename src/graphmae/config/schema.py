@@ -53,23 +53,32 @@ class Train:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """How the frozen embeddings are judged: a linear probe, beside the rows that keep us honest."""
+    """How frozen embeddings are evaluated, and beside which baselines.
+
+    Nodes: a linear probe, scored at its last and at its best validation epoch. Whole graphs: a support vector machine in
+    ten folds, scored as `readout` and `standardize` say ("folds"), and with layers, readout and scaling chosen inside
+    each fold ("chosen").
+    """
 
     lr: float = 0.01
     weight_decay: float = 1e-4
     epochs: int = 300
-    rule: Literal["last", "best-validation", "folds"] = "last"  # folds: whole graphs, a support vector machine
-    baselines: tuple[Literal["raw", "untrained", "supervised", "wl"], ...] = ("raw", "untrained", "supervised")
+    batch_size: int = 0  # graphs per step of the probe, where there are several; 0: all at once
+    rule: Literal["last", "best-validation", "folds", "chosen"] = "last"  # the score that is reported first
+    # "all": every one that applies. Nodes: raw, untrained, supervised; whole graphs: raw, untrained, wl.
+    baselines: tuple[Literal["all", "raw", "untrained", "supervised", "wl"], ...] = ("all",)
     supervised_lr: float = 0.005
     supervised_weight_decay: float = 5e-4
     supervised_epochs: int = 200
     readout: str = "mean"  # of whole graphs: mean, max, sum, or several with + between
-    standardize: bool = False  # rows of whole graphs, on the training folds, the same for every row of the table
+    standardize: bool = False  # columns of whole graphs' embeddings, on the training folds
+    choose: bool = True  # also score whole graphs with the reading chosen inside each fold
     every: int = 0  # probe every so many epochs of pre-training; 0: at the end only
 
     def problems(self) -> list[str]:
         return [
             *_below(self.epochs, 1, "evaluation.epochs"),
+            *_below(self.batch_size, 0, "evaluation.batch_size"),
             *_below(self.supervised_epochs, 1, "evaluation.supervised_epochs"),
             *_below(self.every, 0, "evaluation.every"),
             *_readout_problems(self.readout, "evaluation.readout"),
@@ -113,6 +122,34 @@ class Finetune:
 
 
 @dataclass(frozen=True)
+class Supervised:
+    """The encoder trained with labels alone, from the start: a baseline with an experiment of its own.
+
+    Nodes: the decoder is the output layer, one channel for each class. Whole graphs: a linear head on the pooled layers.
+    """
+
+    epochs: int = 200
+    lr: float = 0.01
+    weight_decay: float = 5e-4
+    batch_size: int = 32  # graphs per step, where there are many
+    dropout: float = 0.5  # before the head of whole graphs
+    readout: str = "sum"
+    # Settings to choose from, by the validation score of each seed (nodes) or fold: "encoder.dropout=0.8 supervised.lr=0.01"
+    candidates: tuple[str, ...] = ("",)
+
+    def problems(self) -> list[str]:
+        return [
+            *_below(self.epochs, 1, "supervised.epochs"),
+            *_below(self.batch_size, 2, "supervised.batch_size"),
+            *_below(self.weight_decay, 0, "supervised.weight_decay"),
+            *([] if self.lr > 0 else [f"supervised.lr must be above 0, not {self.lr}"]),
+            *([] if 0 <= self.dropout < 1 else [f"supervised.dropout must be in [0, 1), not {self.dropout}"]),
+            *([] if self.candidates else ["supervised.candidates must have at least one entry"]),
+            *_readout_problems(self.readout, "supervised.readout"),
+        ]
+
+
+@dataclass(frozen=True)
 class Published:
     """The number the paper prints for this experiment."""
 
@@ -137,6 +174,7 @@ class Recipe:
     train: Train = Train()
     evaluation: Evaluation = Evaluation()
     finetune: Finetune | None = None
+    supervised: Supervised | None = None
     published: Published | None = None
     remask: Literal["zero", "learnable", "none"] = "zero"
     drop_edge: float = 0.0
@@ -166,6 +204,8 @@ class Recipe:
         out["evaluation"] = {**asdict(self.evaluation), "baselines": list(self.evaluation.baselines)}
         if self.finetune is not None:
             out["finetune"] = {**asdict(self.finetune), "baselines": list(self.finetune.baselines)}
+        if self.supervised is not None:
+            out["supervised"] = {**asdict(self.supervised), "candidates": list(self.supervised.candidates)}
         if self.published is not None:
             out["published"] = asdict(self.published)
         return out

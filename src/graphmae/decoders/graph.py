@@ -24,12 +24,13 @@ class _ConvDecoder(Decoder):
     where the gradient of the cosine is about 1e12; Adam answers with 6.0 learning rates in all and then holds those
     entries still. The results depend on this accident: it gives predictions a length, and so weight decay something
     to regularise. `fixed` is that end point as a constant, `none` leaves it out; docs/findings.md has the numbers.
-    Clipping gradients (train.clip_norm) undoes the accident.
+    Clipping gradients (train.clip_norm) undoes the accident. A bias that starts away from zero, as those of the
+    published GCN and GIN decoders do (uniform within `bound`), does not have it.
     """
 
     takes_nodes = True
 
-    def __init__(self, block: Block, bias: Bias) -> None:
+    def __init__(self, block: Block, bias: Bias, bound: float = 0.0) -> None:
         super().__init__()
         if bias not in ("fixed", "trained", "none"):
             raise ConfigError(unknown("decoder bias", bias, ("fixed", "trained", "none")))
@@ -38,7 +39,7 @@ class _ConvDecoder(Decoder):
         self.in_channels, self.out_channels = int(block.conv.in_channels), int(block.conv.width)  # type: ignore[arg-type]
         self.bias: Tensor | None = None
         if bias == "trained":
-            self.bias = nn.Parameter(torch.zeros(self.out_channels))
+            self.bias = nn.Parameter(torch.empty(self.out_channels).uniform_(-bound, bound))
         elif bias == "fixed":
             del self.bias
             self.register_buffer("bias", torch.full((self.out_channels,), FIXED_BIAS))
@@ -93,7 +94,7 @@ class GCN(_ConvDecoder):
     """One graph convolution."""
 
     def __init__(self, in_channels: int, out_channels: int, dropout: float = 0.2, bias: Bias = "trained") -> None:
-        super().__init__(Block(GCNConv(in_channels, out_channels, bias=False), dropout), bias)
+        super().__init__(Block(GCNConv(in_channels, out_channels, bias=False), dropout), bias, in_channels**-0.5)
 
 
 @REGISTRY.register("gin")
@@ -110,7 +111,7 @@ class GIN(_ConvDecoder):
         bias: Bias = "trained",
     ) -> None:
         mlp = Perceptron(in_channels, in_channels, out_channels, norm=norm, activation=activation, bias=False)
-        super().__init__(Block(GINConv(mlp), dropout), bias)
+        super().__init__(Block(GINConv(mlp), dropout), bias, in_channels**-0.5)
 
 
 @REGISTRY.register("molecule-gin")
@@ -127,5 +128,6 @@ class MoleculeGIN(_ConvDecoder):
         bias: Bias = "trained",
     ) -> None:
         mlp = Perceptron(in_channels, 2 * in_channels, out_channels, activation=activation, bias=False)
-        super().__init__(Block(GINConv(mlp, edge_channels=edge_channels, own=False), dropout), bias)
+        conv = GINConv(mlp, edge_channels=edge_channels, own=False)
+        super().__init__(Block(conv, dropout), bias, (2 * in_channels) ** -0.5)
         self.entrance = PReLU()

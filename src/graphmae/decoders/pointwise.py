@@ -17,22 +17,20 @@ class _PointwiseDecoder(Decoder):
     def __init__(self, in_channels: int, out_channels: int, dropout: float) -> None:
         super().__init__()
         if not 0 <= dropout < 1:
-            raise ConfigError(f"dropout must lie in [0, 1), not {dropout}")
-        self.in_channels, self.out_channels, self.dropout = in_channels, out_channels, dropout
+            raise ConfigError(f"dropout must be at least 0 and less than 1, not {dropout}")
+        self.in_channels, self.out_channels = in_channels, out_channels
         self.map: nn.Module = nn.Identity()
 
     def forward(
         self, h: Tensor, edge_index: Tensor | kernels.Adjacency, rows: Tensor | None, nodes: Tensor | None = None
     ) -> Tensor:
         """`h` [N, in_channels], or with `nodes` (which are then `rows`) only their codes."""
-        return self.map(
-            kernels.dropout(h if rows is None or nodes is not None else h[rows], self.dropout, self.training)
-        )
+        return self.map(h if rows is None or nodes is not None else h[rows])
 
 
 @REGISTRY.register("mlp")
 class MLP(_PointwiseDecoder):
-    """A multi-layer perceptron on each node's code."""
+    """A multi-layer perceptron on each node's code, with dropout between its maps (not before the first)."""
 
     def __init__(
         self,
@@ -47,7 +45,8 @@ class MLP(_PointwiseDecoder):
         if num_layers < 1:
             raise ConfigError(f"decoder.num_layers must be at least 1, not {num_layers}")
         super().__init__(in_channels, out_channels, dropout)
-        self.map = Perceptron(in_channels, hidden_channels or in_channels, out_channels, num_layers, norm, activation)
+        hidden = hidden_channels or in_channels
+        self.map = Perceptron(in_channels, hidden, out_channels, num_layers, norm, activation, dropout=dropout)
 
 
 @REGISTRY.register("linear")
@@ -56,4 +55,4 @@ class Linear(_PointwiseDecoder):
 
     def __init__(self, in_channels: int, out_channels: int, dropout: float = 0.0) -> None:
         super().__init__(in_channels, out_channels, dropout)
-        self.map = nn.Linear(in_channels, out_channels)
+        self.map = nn.Sequential(nn.Dropout(dropout), nn.Linear(in_channels, out_channels))

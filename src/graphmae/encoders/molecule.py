@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from torch import Tensor
+from torch import Tensor, nn
 
 from ..kernels import Adjacency
 from ..layers import MLP, Block, GINConv, Linear
@@ -17,6 +18,10 @@ class MoleculeGIN(StackedEncoder):
 
     Atoms come one-hot, so their embedding is a linear map; bonds come as the sums of their one-hot features at each
     atom (`Adjacency.edge_sums`, of width `edge_channels`), so theirs is one too.
+
+    Args:
+        mask_embedding: a masked atom has an embedding of its own, as published. Otherwise the token takes the place of
+            its features, and is embedded like them.
 
     >>> MoleculeGIN(in_channels=123).out_channels
     300
@@ -33,6 +38,7 @@ class MoleculeGIN(StackedEncoder):
         residual: bool = False,
         dropout: float = 0.0,
         output: str = "last",
+        mask_embedding: bool = False,
     ) -> None:
         widths = layer_widths(hidden_channels, hidden_channels, num_layers)
         blocks = []
@@ -41,9 +47,17 @@ class MoleculeGIN(StackedEncoder):
             last = "none" if i + 1 == num_layers else activation
             blocks.append(Block(GINConv(mlp, edge_channels=edge_channels, own=False), dropout, norm, last, residual))
         super().__init__(in_channels, hidden_channels, blocks, output)
-        self.edge_channels = edge_channels
+        self.edge_channels, self.mask_embedding = edge_channels, mask_embedding
         self.embed = Linear(in_channels, hidden_channels, bias=False)
+        nn.init.xavier_uniform_(self.embed.weight)
 
-    def forward(self, x: Any, edge_index: Tensor | Adjacency, rows: Tensor | None = None) -> Tensor:
-        """`x` [N, in_channels] → [N, out_channels]."""
-        return super().forward(self.embed(x), edge_index, rows)
+    def forward(
+        self,
+        x: Any,
+        edge_index: Tensor | Adjacency,
+        rows: Tensor | None = None,
+        mask: Callable[[Tensor], Tensor] | None = None,
+    ) -> Tensor:
+        """`x` [N, in_channels] → [N, out_channels]; `mask` is applied to the atoms' embeddings."""
+        embedded = self.embed(x)
+        return super().forward(embedded if mask is None else mask(embedded), edge_index, rows)

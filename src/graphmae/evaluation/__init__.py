@@ -1,17 +1,19 @@
-"""Step 9: how good the embeddings are, always beside the rows that keep the number honest."""
+"""How good embeddings are, always beside their baselines."""
 
 from .clustering import cluster_scores
 from .finetune import finetune_predictor, predict_graphs
 from .fingerprints import ROWS as FINGERPRINT_ROWS
 from .fingerprints import fingerprint_scores
 from .graphs import judge_graphs
+from .kinds import fitted_to
 from .linear_probe import linear_probe, linear_probes
 from .links import common_neighbours, edge_embeddings, link_scores, split_edges
 from .metrics import roc_auc, score
 from .neighbours import neighbour_score
-from .rows import judge, judge_seeds, representation_scores
-from .supervised import supervised_scores
+from .rows import judge, judge_seeds, raw_scores, representation_scores
+from .supervised import run_supervised, supervised_scores
 from .svm import check_folds, svm_folds, svm_scores
+from .untrained import settle_norms
 
 __all__ = [
     "FINGERPRINT_ROWS",
@@ -21,6 +23,7 @@ __all__ = [
     "edge_embeddings",
     "finetune_predictor",
     "fingerprint_scores",
+    "fitted_to",
     "judge",
     "judge_graphs",
     "judge_seeds",
@@ -29,9 +32,12 @@ __all__ = [
     "link_scores",
     "neighbour_score",
     "predict_graphs",
+    "raw_scores",
     "representation_scores",
     "roc_auc",
+    "run_supervised",
     "score",
+    "settle_norms",
     "split_edges",
     "supervised_scores",
     "svm_folds",

@@ -16,7 +16,7 @@ Rows = tuple[Tensor, Tensor]  # (features [M, d], labels)
 
 
 class _Layers(nn.Module):
-    """Linear layers side by side: `x` [N, d] → [S, N, classes], one a seed, each initialised from its own."""
+    """Linear layers side by side: `x` [N, d] → [S, N, classes], one per seed, each initialised from its own."""
 
     def __init__(self, in_channels: int, num_classes: int, seeds: Sequence[int]) -> None:
         super().__init__()
@@ -34,11 +34,19 @@ class _Layers(nn.Module):
 
 
 def linear_probes(
-    train: Rows, val: Rows, test: Rows, num_classes: int, config: Evaluation, seeds: Sequence[int], device: torch.device
+    train: Rows,
+    val: Rows,
+    test: Rows,
+    num_classes: int,
+    config: Evaluation,
+    seeds: Sequence[int],
+    device: torch.device,
+    sizes: Sequence[int] = (),
 ) -> list[dict[str, float]]:
-    """Scores by both rules, one probe a seed, all trained as one batch: their gradients do not touch.
+    """Scores by both rules, one probe per seed, all trained as one batch: their gradients do not touch.
 
-    Runs on its own randomness; nothing outside notices.
+    Every epoch is one step on all rows; where the training rows are those of several graphs of `sizes`, a step for every
+    `config.batch_size` graphs. Runs on its own randomness; nothing outside notices.
     """
     (x, y), (val_x, val_y), (test_x, test_y) = (
         (features.to(device, torch.float32), labels.to(device)) for features, labels in (train, val, test)
@@ -49,18 +57,27 @@ def linear_probes(
 
     @torch.no_grad()
     def after_epoch(epoch: int) -> None:
-        validation.append(torch.stack([score(logits, val_y) for logits in layers(val_x)]))
-        tests.append(torch.stack([score(logits, test_y) for logits in layers(test_x)]))
+        validation.append(score(layers(val_x), val_y))
+        tests.append(score(layers(test_x), test_y))
 
+    def loss(batch: Rows) -> Tensor:
+        features, labels = batch
+        logits, repeats = layers(features), [len(seeds), *[1] * (labels.dim() - 1)]
+        return len(seeds) * classification_loss(logits.flatten(0, 1), labels.repeat(repeats))
+
+    batches = [(x, y)]
+    if config.batch_size and sizes:
+        steps = [sum(sizes[at : at + config.batch_size]) for at in range(0, len(sizes), config.batch_size)]
+        batches = list(zip(x.split(steps), y.split(steps), strict=True))
     with preserved_randomness():
         fit(
             layers,
-            lambda batch: torch.stack([classification_loss(logits, y) for logits in layers(batch)]).sum(),
-            lambda: [x],
+            loss,
+            lambda: batches,
             epochs=config.epochs,
             lr=config.lr,
             weight_decay=config.weight_decay,
-            capture=device.type == "cuda",
+            capture=device.type == "cuda" and len(batches) == 1,
             after_epoch=after_epoch,
         )
     return [by_rule([v[s] for v in validation], [t[s] for t in tests]) for s in range(len(seeds))]

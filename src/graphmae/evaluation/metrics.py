@@ -10,14 +10,16 @@ from torch import Tensor
 def score(logits: Tensor, y: Tensor) -> Tensor:
     """Accuracy for class numbers [N], micro-F1 for label matrices [N, C]; a 0-d tensor on the same device.
 
+    `logits` [N, C], or of several classifiers [S, N, C], which gives [S].
+
     >>> float(score(torch.tensor([[2.0, 1.0], [0.0, 3.0]]), torch.tensor([0, 0])))
     50.0
     """
     if y.dim() == 1:
-        return 100 * (logits.argmax(1) == y).double().mean()
+        return 100 * (logits.argmax(-1) == y).double().mean(-1)
     guess, truth = logits > 0, y > 0
-    hits = (guess & truth).sum().double()
-    return 100 * 2 * hits / (guess.sum() + truth.sum()).clamp(min=1)
+    hits = (guess & truth).sum((-2, -1)).double()
+    return 100 * 2 * hits / (guess.sum((-2, -1)) + truth.sum()).clamp(min=1)
 
 
 def classification_loss(logits: Tensor, y: Tensor) -> Tensor:

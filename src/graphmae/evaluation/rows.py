@@ -1,4 +1,4 @@
-"""The rows of a comparison table: pre-trained, and the three that keep it honest."""
+"""The rows of a comparison table for nodes: the pre-trained encoder and its baselines."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from .clustering import cluster_scores
 from .linear_probe import linear_probes
 from .neighbours import neighbour_score
 from .supervised import supervised_scores
+from .untrained import settle_norms
 
 Scores = dict[str, float]
 
@@ -25,7 +26,8 @@ def representation_scores(
     """Linear probe by both rules, k-NN and (for single labels) k-means, on one representation of every node."""
     train, val, test = (dataset.gather(per_graph, split) for split in ("train", "val", "test"))
     classes = dataset.num_classes
-    found = linear_probes(train, val, test, classes, config, seeds, device)
+    sizes = [int(mask.sum()) for _, mask in dataset.splits["train"]]
+    found = linear_probes(train, val, test, classes, config, seeds, device, sizes)
     nearest = neighbour_score(train, test, classes)
     for seed, scores in zip(seeds, found, strict=True):
         scores["knn"] = nearest
@@ -41,30 +43,38 @@ def judge_seeds(
     config: Evaluation,
     seeds: Sequence[int],
     device: torch.device,
+    raw: list[Scores] | None = None,
 ) -> list[dict[str, Scores]]:
     """For every seed, the scores of the pre-trained encoder and of every baseline asked for: row name → scores.
 
-    `make_encoder` gives a fresh encoder of the same shape. Randomness outside is left alone.
+    `make_encoder` gives a fresh encoder of the same shape; `raw` are the scores of the raw features where they are
+    known. Randomness outside is left alone.
     """
 
     def embedded(module: nn.Module) -> list[Tensor]:
         return [embed_graph(module, graph, device) for graph in dataset.graphs]
 
-    same_for_all = {"pretrained": embedded(encoder)}
+    found = {"pretrained": representation_scores(dataset, embedded(encoder), config, seeds, device)}
     if "raw" in config.baselines:
-        same_for_all["raw"] = [graph.x for graph in dataset.graphs]
-    tables: list[dict[str, Scores]] = [{} for _ in seeds]
-    for name, rows in same_for_all.items():
-        for table, scores in zip(tables, representation_scores(dataset, rows, config, seeds, device), strict=True):
-            table[name] = scores
+        found["raw"] = raw_scores(dataset, config, seeds, device) if raw is None else raw
+    tables: list[dict[str, Scores]] = [
+        {name: rows[number] for name, rows in found.items()} for number in range(len(seeds))
+    ]
     for table, seed in zip(tables, seeds, strict=True):
         with preserved_randomness(seed):
             if "untrained" in config.baselines:
-                fresh = embedded(make_encoder())
+                fresh = embedded(settle_norms(make_encoder(), dataset, device))
                 table["untrained"] = representation_scores(dataset, fresh, config, [seed], device)[0]
             if "supervised" in config.baselines:
                 table["supervised"] = supervised_scores(make_encoder(), dataset, config, seed, device)
     return tables
+
+
+def raw_scores(
+    dataset: NodeDataset, config: Evaluation, seeds: Sequence[int], device: torch.device
+) -> list[Scores]:
+    """The features themselves, one probe per seed."""
+    return representation_scores(dataset, [graph.x for graph in dataset.graphs], config, seeds, device)
 
 
 def judge(
@@ -74,6 +84,8 @@ def judge(
     config: Evaluation,
     seed: int,
     device: torch.device,
+    raw: Scores | None = None,
 ) -> dict[str, Scores]:
     """The table of one seed."""
-    return judge_seeds(encoder, make_encoder, dataset, config, [seed], device)[0]
+    known = None if raw is None else [raw]
+    return judge_seeds(encoder, make_encoder, dataset, config, [seed], device, known)[0]

@@ -132,9 +132,11 @@ class GCNConv(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        nn.init.xavier_uniform_(self.weight)
+        """As torch's linear map, and the published code's."""
+        bound = self.in_channels**-0.5
+        nn.init.uniform_(self.weight, -bound, bound)
         if self.bias is not None:
-            nn.init.zeros_(self.bias)
+            nn.init.uniform_(self.bias, -bound, bound)
 
     def projects_first(self, given: int, wanted: int, on_cuda: bool) -> bool:
         return self.in_channels >= self.width
@@ -165,7 +167,7 @@ class GINConv(nn.Module):
         self.edge_table: nn.Parameter | None = None
         if edge_channels:
             self.edge_table = nn.Parameter(torch.empty(edge_channels, self.in_channels))
-            nn.init.uniform_(self.edge_table, -(edge_channels**-0.5), edge_channels**-0.5)
+            nn.init.xavier_uniform_(self.edge_table)
 
     def forward(self, x: Tensor, edge_index: Edges, rows: Tensor | None = None) -> Tensor:
         view = kernels.view(edge_index, _num_nodes(x), rows)

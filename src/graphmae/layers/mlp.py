@@ -1,4 +1,4 @@
-"""A multi-layer perceptron with norm and activation between its linear maps."""
+"""A multi-layer perceptron with norm, activation and dropout between its linear maps."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from .product import Linear, product
 
 
 class MLP(nn.Module):
-    """linear → norm → activation → … → linear; nothing after the last map, which alone can go without `bias`."""
+    """linear → norm → activation → dropout → … → linear; nothing after the last map, which alone can go without
+    `bias`."""
 
     def __init__(
         self,
@@ -22,9 +23,10 @@ class MLP(nn.Module):
         norm: str = "none",
         activation: str = "prelu",
         bias: bool = True,
+        dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        self.in_channels, self.width = in_channels, out_channels
+        self.in_channels, self.width, self.dropout = in_channels, out_channels, dropout
         widths = [in_channels, *[hidden_channels] * (num_layers - 1), out_channels]
         # A bias before a batch norm would be subtracted again.
         self.maps = nn.ModuleList(Linear(a, b, bias=norm != "batch") for a, b in pairwise(widths[:-1]))
@@ -37,5 +39,6 @@ class MLP(nn.Module):
             assert isinstance(linear, Linear)
             # On CUDA the bias goes with the activation, where its gradient is free.
             shift = linear.bias if x.is_cuda and finish.takes_shift else None
-            x = finish(linear(x) if shift is None else product(x, linear.weight), valid, shift)
+            p = self.dropout if self.training else 0.0
+            x = finish(linear(x) if shift is None else product(x, linear.weight), valid, shift, p)
         return self.last(x)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -10,7 +11,7 @@ from torch import Tensor
 from .. import kernels
 from ..layers import MaskedInput, bags_of
 from ..registry import Registry
-from ..runtime.errors import ConfigError
+from ..runtime.errors import ConfigError, unknown
 
 
 @dataclass(frozen=True)
@@ -93,6 +94,8 @@ class RandomNodeMask(NodeMask):
         keep_rate: share of the masked nodes left unchanged; the paper found it harmful.
         per_graph: False is the published rule: the rate holds over all nodes of a batch, so that a small graph may be
             masked whole or not at all.
+        count: how many of n nodes the rate is: "nearest", or "one-more", ⌊rate · n⌋ + 1, the published rule for
+            molecules.
 
     >>> draw = RandomNodeMask(rate=0.5, replace_rate=0.1).draw(100)
     >>> len(draw.masked), len(draw.token), len(draw.replaced)
@@ -100,7 +103,12 @@ class RandomNodeMask(NodeMask):
     """
 
     def __init__(
-        self, rate: float = 0.5, replace_rate: float = 0.0, keep_rate: float = 0.0, per_graph: bool = True
+        self,
+        rate: float = 0.5,
+        replace_rate: float = 0.0,
+        keep_rate: float = 0.0,
+        per_graph: bool = True,
+        count: Literal["nearest", "one-more"] = "nearest",
     ) -> None:
         if not 0 < rate < 1:
             raise ConfigError(f"mask.rate must lie strictly between 0 and 1, not {rate}")
@@ -109,7 +117,10 @@ class RandomNodeMask(NodeMask):
                 raise ConfigError(f"mask.{name} must lie in [0, 1], not {value}")
         if replace_rate + keep_rate > 1:
             raise ConfigError(f"mask.replace_rate + mask.keep_rate must be at most 1, not {replace_rate + keep_rate}")
+        if count not in ("nearest", "one-more"):
+            raise ConfigError(unknown("mask.count", count, ("nearest", "one-more")))
         self.rate, self.replace_rate, self.keep_rate, self.per_graph = rate, replace_rate, keep_rate, per_graph
+        self.count = count
         self._tables: dict[tuple[int, torch.device], Tensor] = {}  # how many are masked, by the size of a graph
 
     def draw(self, num_nodes: int, device: torch.device | str = "cpu", batch: Tensor | None = None) -> MaskedNodes:
@@ -172,7 +183,9 @@ class RandomNodeMask(NodeMask):
         return kernels.chosen_within(sizes, starts, self._tables[key], total)
 
     def _count(self, num_nodes: int) -> int:
-        return max(1, min(round(self.rate * num_nodes), num_nodes - 1))
+        return int(self._counts(torch.tensor(num_nodes)))
 
     def _counts(self, sizes: Tensor) -> Tensor:
-        return torch.minimum((self.rate * sizes.double()).round().long(), sizes - 1).clamp(min=1)
+        share = self.rate * sizes.double()
+        wanted = share.round() if self.count == "nearest" else share.floor() + 1
+        return torch.minimum(wanted.long(), sizes - 1).clamp(min=1)

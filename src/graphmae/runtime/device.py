@@ -38,6 +38,20 @@ def half_products() -> bool:
     return _half
 
 
+def numeric_mode() -> tuple[bool, bool, bool, str]:
+    """Everything `numerics` changes, for `restore_numeric_mode`."""
+    fill: bool = torch.utils.deterministic.fill_uninitialized_memory  # type: ignore[attr-defined]
+    return _half, torch.are_deterministic_algorithms_enabled(), fill, torch.get_float32_matmul_precision()
+
+
+def restore_numeric_mode(mode: tuple[bool, bool, bool, str]) -> None:
+    global _half
+    _half, strict, fill, precision = mode
+    torch.use_deterministic_algorithms(strict)
+    torch.utils.deterministic.fill_uninitialized_memory = fill  # type: ignore[attr-defined]
+    torch.set_float32_matmul_precision(precision)
+
+
 @contextmanager
 def numerics(device: torch.device, precision: str = "float32") -> Iterator[None]:
     """How to compute for the length of a block: bit-identical sums on the CPU, float32 or TF32 products on CUDA.
@@ -47,9 +61,7 @@ def numerics(device: torch.device, precision: str = "float32") -> Iterator[None]
     On CUDA a few sums run in an order that is not fixed; the same seed then agrees to rounding only.
     """
     global _half
-    half_before, _half = _half, precision == "bf16"
-    strict, before = torch.are_deterministic_algorithms_enabled(), torch.get_float32_matmul_precision()
-    fill: bool = torch.utils.deterministic.fill_uninitialized_memory  # type: ignore[attr-defined]
+    before, _half = numeric_mode(), precision == "bf16"
     if device.type == "cpu":
         torch.use_deterministic_algorithms(True)
         # A debugging aid that costs a tenth of the time.
@@ -58,7 +70,4 @@ def numerics(device: torch.device, precision: str = "float32") -> Iterator[None]
     try:
         yield
     finally:
-        torch.use_deterministic_algorithms(strict)
-        torch.utils.deterministic.fill_uninitialized_memory = fill  # type: ignore[attr-defined]
-        torch.set_float32_matmul_precision(before)
-        _half = half_before
+        restore_numeric_mode(before)

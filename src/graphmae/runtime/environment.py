@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import platform
 import resource
+import subprocess
 import sys
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 
@@ -17,6 +19,24 @@ def package_version() -> str:
         return metadata.version("graphmae")
     except metadata.PackageNotFoundError:  # run from src, not installed
         return "0.1.0+src"
+
+
+@cache
+def commit() -> str:
+    """The commit this code is of: from a checkout, or GRAPHMAE_COMMIT; with "+changes" where files differ from it."""
+    if named := os.environ.get("GRAPHMAE_COMMIT"):
+        return named
+    folder = Path(__file__).parent
+
+    def git(*arguments: str) -> str:
+        done = subprocess.run(["git", "-C", str(folder), *arguments], capture_output=True, text=True, timeout=10)
+        return done.stdout.strip() if done.returncode == 0 else ""
+
+    try:
+        tracked = git("ls-files", "--error-unmatch", str(Path(__file__)))
+        return git("rev-parse", "HEAD") + ("+changes" if git("status", "--porcelain", "..") else "") if tracked else ""
+    except (OSError, subprocess.SubprocessError):
+        return ""
 
 
 def versions() -> dict[str, str]:

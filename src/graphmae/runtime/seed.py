@@ -36,12 +36,12 @@ def seed_everything(seed: int) -> None:
     torch.manual_seed(seed)
 
 
-def random_state() -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
-    """Every generator training can draw from, as tensors and JSON values."""
+def random_state(cuda: bool = True) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
+    """Every generator training can draw from, as tensors and JSON values; without `cuda`, those of the host alone."""
     name, keys, position, has_gauss, cached = np.random.get_state()
     version, internal, gauss = random.getstate()
     tensors = {"torch": torch.get_rng_state(), "numpy": torch.from_numpy(np.asarray(keys).astype(np.int64))}
-    if torch.cuda.is_available():
+    if cuda and torch.cuda.is_available():
         for index, state in enumerate(torch.cuda.get_rng_state_all()):
             tensors[f"cuda.{index}"] = state
     values = {

@@ -15,6 +15,16 @@ Batch = TypeVar("Batch")
 WARM_UP = 3  # eager steps before recording, so that every lazy allocation has happened
 
 
+def own_stream() -> torch.cuda.Stream | None:
+    """The stream to record on where several trainings run side by side; None: torch's own for recording.
+
+    Products use scratch memory that belongs to a stream. Two steps recorded on the same stream and replayed at the same
+    time on different ones would share it, and can wait for each other for ever.
+    """
+    current = torch.cuda.current_stream()
+    return None if current == torch.cuda.default_stream() else current
+
+
 class CapturedStep(Generic[Batch]):
     """`step(batch)` → loss, recorded as a CUDA graph after a few eager calls on the very same batch.
 
@@ -35,11 +45,11 @@ class CapturedStep(Generic[Batch]):
         if self.graph is None and self.calls >= WARM_UP:
             torch.cuda.synchronize()
             self.graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(self.graph):
+            with torch.cuda.graph(self.graph, stream=own_stream()):
                 self.loss = self.step(batch).detach()
         self.calls += 1
         if self.graph is None:
-            side = torch.cuda.Stream()
+            side = own_stream() or torch.cuda.Stream()
             side.wait_stream(torch.cuda.current_stream())
             with torch.cuda.stream(side):
                 loss = self.step(batch).detach()
@@ -81,7 +91,7 @@ class CapturedBatches:
         if self.seen[key] > (1 if self.recorded else WARM_UP):
             self.recorded[key] = _Recording(self.step, self.store, len(ids), shape, self.pool)
             return self.recorded[key].replay(ids)
-        side = torch.cuda.Stream()
+        side = own_stream() or torch.cuda.Stream()
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):
             loss = self.step(self.store.take_padded(ids.to(self.store.node_ptr.device), *shape)).detach()
@@ -96,7 +106,7 @@ class _Recording:
         self.ids = torch.zeros(count, dtype=torch.long, device=store.node_ptr.device)
         torch.cuda.synchronize()
         self.graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self.graph, pool=pool):
+        with torch.cuda.graph(self.graph, pool=pool, stream=own_stream()):
             self.loss = step(store.take_padded(self.ids, *shape)).detach()
 
     def replay(self, ids: Tensor) -> Tensor:

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor, nn
 
+from ..runtime import turns
 from ..runtime.errors import GraphMAEError, Interrupted
 from .capture import CapturedBatches, CapturedStep
 from .optim import make_optimizer, schedule_factor, set_rate
@@ -25,6 +26,7 @@ from .store import GraphStore
 
 Batch = TypeVar("Batch")
 SECONDS_BETWEEN_LOOKS = 0.1
+SECONDS_A_TURN = 0.004  # of launching work on the device, before another training that runs beside this one may
 
 
 def fit(
@@ -80,7 +82,7 @@ def fit(
     done, before, epoch = 0, Outcome(float("nan"), 0.0), -1
     if resume and state is not None and state.exists():
         done, before = state.load(module, optimizer)
-    began = saved = time.monotonic()
+    began = saved = turned = time.monotonic()
     loss = before.loss
 
     def seconds() -> float:
@@ -109,7 +111,13 @@ def fit(
                 rate = lr * schedule_factor(schedule, epoch, epochs)
                 set_rate(optimizer, rate)
                 module.train()
-                found = torch.stack([advance(batch) for batch in batches()]).mean()
+                losses = []
+                for batch in batches():
+                    losses.append(advance(batch))
+                    if time.monotonic() - turned > SECONDS_A_TURN:
+                        turns.pass_turn()
+                        turned = time.monotonic()
+                found = torch.stack(losses).mean()
                 extra = after_epoch(epoch + 1) if after_epoch else None
                 waiting.append((epoch + 1, found, {"lr": rate, "seconds": seconds(), **(extra or {})}))
                 ended = bool(extra and extra.get("stop"))
@@ -161,7 +169,7 @@ def _stop_between_epochs(wanted: bool) -> Iterator[Callable[[], bool]]:
         asked = True
 
     if not wanted or threading.current_thread() is not threading.main_thread():
-        yield lambda: False
+        yield turns.is_interrupted
         return
     before = signal.signal(signal.SIGINT, handle)
     try:

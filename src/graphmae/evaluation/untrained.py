@@ -1,0 +1,60 @@
+"""An encoder that was never trained, given what costs no training: the running statistics of its batch norms.
+
+A fresh batch norm has mean 0 and variance 1, which no data ever had. In evaluation mode it then does nothing, sums grow
+from layer to layer, and the encoder scores less than its own input. A trained encoder never meets that state, so a fair
+comparison does not put the untrained one into it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ..data import GraphSet, MoleculeStore, NodeDataset
+from ..encoders import StackedEncoder
+from ..layers import NormAct
+from ..runtime.seed import preserved_randomness
+from ..training import GraphStore
+
+AT_ONCE = 256
+
+
+@torch.no_grad()
+def settle_norms(
+    encoder: nn.Module, dataset: NodeDataset | GraphSet | MoleculeStore, device: torch.device
+) -> nn.Module:
+    """Set the statistics of every batch norm by one pass over the unlabelled graphs, in place, without dropout."""
+    norms = [module for module in encoder.modules() if isinstance(module, nn.modules.batchnorm._BatchNorm)]
+    if not norms:
+        return encoder
+    momenta = [norm.momentum for norm in norms]
+    encoder.to(device).eval()
+    for norm in norms:
+        norm.reset_running_stats()
+    for module in encoder.modules():  # the norms look at the batch; dropout, which belongs to the layers, stays off
+        module.training = isinstance(module, NormAct | nn.modules.batchnorm._BatchNorm)
+    with preserved_randomness():
+        for number, (x, graph) in enumerate(_batches(encoder, dataset, device)):
+            for norm in norms:
+                norm.momentum = 1 / (number + 1)  # the mean over all batches
+            encoder(x, graph)
+    for norm, momentum in zip(norms, momenta, strict=True):
+        norm.momentum = momentum
+    return encoder.eval()
+
+
+def _batches(
+    encoder: nn.Module, dataset: NodeDataset | GraphSet | MoleculeStore, device: torch.device
+) -> Iterator[tuple[Tensor, Any]]:
+    graphs = dataset.pretrain_graphs()
+    if isinstance(graphs, list):
+        for graph in graphs:
+            yield graph.x.to(device), graph.edge_index.to(device)
+        return
+    store = GraphStore(graphs.parts() if isinstance(graphs, MoleculeStore) else graphs, device)
+    for ids in torch.randperm(len(store), generator=torch.Generator().manual_seed(0)).split(AT_ONCE):
+        batch = store.take(ids)
+        yield batch.x, batch.graph if isinstance(encoder, StackedEncoder) else batch.graph.edge_index

@@ -1,0 +1,118 @@
+"""What the tables and figures of the paper need: which recipes, changed how, over how many seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+TABLES = ("node", "graph", "molecule", "ablation")
+NODE_SETS = {
+    "cora": "Cora",
+    "citeseer": "CiteSeer",
+    "pubmed": "PubMed",
+    "ogbn-arxiv": "ogbn-arxiv",
+    "ppi": "PPI",
+    "reddit": "Reddit",
+}
+GRAPH_SETS = {
+    "imdb-binary": "IMDB-BINARY",
+    "imdb-multi": "IMDB-MULTI",
+    "proteins": "PROTEINS",
+    "collab": "COLLAB",
+    "mutag": "MUTAG",
+    "reddit-binary": "REDDIT-BINARY",
+    "nci1": "NCI1",
+}
+MOLECULE_SETS = {
+    "bbbp": "BBBP",
+    "tox21": "Tox21",
+    "toxcast": "ToxCast",
+    "sider": "SIDER",
+    "clintox": "ClinTox",
+    "muv": "MUV",
+    "hiv": "HIV",
+    "bace": "BACE",
+}
+ABLATION_SETS = {"cora": "node", "pubmed": "node", "mutag": "graph", "imdb-binary": "graph"}
+ABLATIONS = {
+    "no-mask": "no masking",
+    "no-remask": "no re-masking",
+    "mse": "MSE instead of the scaled cosine error",
+    "decoder-mlp": "decoder MLP",
+    "decoder-gcn": "decoder GCN",
+    "decoder-gin": "decoder GIN",
+    "decoder-gat": "decoder GAT",
+    "encoder-gcn": "encoder GCN",
+    "keep": "10 % of the masked nodes left unchanged",
+    "substitute": "10 % of the masked nodes substituted",
+    "token": "no masked node substituted",
+    "learnable-remask": "learnable [DMASK]",
+}
+# Which ablations a set's own recipe already is.
+SAME_AS_FULL = {
+    "cora": ("decoder-gat",),
+    "pubmed": ("decoder-gat", "token"),
+    "mutag": ("decoder-gin", "substitute"),
+    "imdb-binary": ("decoder-gin", "token"),
+}
+MASK_RATES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+GAMMAS = (1, 2, 3, 4, 5, 6, 7, 8)
+NODE_SEEDS, GRAPH_SEEDS, MOLECULE_SEEDS = 20, 5, 10
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One recipe over some seeds.
+
+    Attributes:
+        table: "node", "graph", "molecule" or "ablation".
+        group: the data set; one file of results for each table and group.
+        name: unique within its group.
+        changes: `section.key=value`, as `--set` takes them.
+    """
+
+    table: str
+    group: str
+    name: str
+    recipe: str
+    seeds: int
+    changes: tuple[str, ...] = ()
+
+    @property
+    def file(self) -> str:
+        return f"{self.table}-{self.group}.json"
+
+
+def _all() -> Iterator[Experiment]:
+    for group in NODE_SETS:
+        yield Experiment("node", group, "graphmae", f"node/{group}", NODE_SEEDS)
+        if group in ("cora", "citeseer", "pubmed"):
+            for kind in ("gcn", "gat"):
+                yield Experiment("node", group, f"supervised-{kind}", f"supervised/{group}-{kind}", NODE_SEEDS)
+    for group in GRAPH_SETS:
+        yield Experiment("graph", group, "published", f"graph/{group}", GRAPH_SEEDS)
+        yield Experiment("graph", group, "tuned", f"graph/{group}-tuned", GRAPH_SEEDS)
+        yield Experiment("graph", group, "supervised-gin", f"supervised/{group}-gin", GRAPH_SEEDS)
+    for group in MOLECULE_SETS:
+        yield Experiment("molecule", group, "graphmae", f"molecule/{group}", MOLECULE_SEEDS)
+    for group, task in ABLATION_SETS.items():
+        seeds, base = NODE_SEEDS if task == "node" else GRAPH_SEEDS, f"{task}/{group}"
+        plain = ("evaluation.baselines=[]", *(["evaluation.choose=false"] if task == "graph" else []))
+        yield Experiment("ablation", group, "full", base, seeds, plain)
+        for name in ABLATIONS:
+            if name not in SAME_AS_FULL[group] and not (name == "encoder-gcn" and task == "graph"):
+                yield Experiment("ablation", group, name, f"ablation/{group}-{name}", seeds)
+        for rate in MASK_RATES:
+            yield Experiment("ablation", group, f"rate-{rate}", base, seeds, (f"mask.rate={rate}", *plain))
+        for gamma in GAMMAS:
+            yield Experiment("ablation", group, f"gamma-{gamma}", base, seeds, (f"loss.gamma={gamma}", *plain))
+    yield Experiment("ablation", "citeseer", "full", "node/citeseer", NODE_SEEDS, ("evaluation.baselines=[]",))
+    yield Experiment("ablation", "citeseer", "encoder-gcn", "ablation/citeseer-encoder-gcn", NODE_SEEDS)
+
+
+EXPERIMENTS = tuple(_all())
+
+
+def experiments_of(table: str) -> list[Experiment]:
+    """Those of one table, or of "all"."""
+    return [experiment for experiment in EXPERIMENTS if table in ("all", experiment.table)]

@@ -1,0 +1,195 @@
+"""Several trainings at a time on one CUDA device, in one process.
+
+A small graph leaves most of a GPU idle: its kernels are short and one waits for the other. `side_by_side` runs several
+functions in threads, each with a CUDA stream and random generators of its own, so that their kernels overlap on the
+device. On the host only one of them runs at any time: it hands over where it calls `pass_turn` (`training.fit` does,
+after every epoch or few batches), and for the length of a block of `unattended`, which is for long work on the CPU.
+
+Every function draws the same random numbers as it would alone.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import torch
+
+from .device import numeric_mode, restore_numeric_mode
+from .seed import random_state, restore_random_state
+
+Result = TypeVar("Result")
+_member: contextvars.ContextVar[_Member | None] = contextvars.ContextVar("member", default=None)
+
+
+class _Stopped(BaseException):
+    """Another function failed: this one's result is not wanted any more."""
+
+
+class _Turn:
+    """Whose turn it is: first come, first served."""
+
+    def __init__(self) -> None:
+        self.condition = threading.Condition()
+        self.next_ticket = self.serving = 0
+        self.failed = self.interrupted = False
+
+    def take(self) -> None:
+        with self.condition:
+            ticket = self.next_ticket
+            self.next_ticket += 1
+            self.condition.wait_for(lambda: self.serving == ticket)
+
+    def give(self) -> None:
+        with self.condition:
+            self.serving += 1
+            self.condition.notify_all()
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether somebody waits."""
+        return self.next_ticket > self.serving + 1
+
+
+class _Member:
+    """One of the functions: its stream, and its random generators and precision while it is not its turn."""
+
+    def __init__(self, turn: _Turn, device: torch.device) -> None:
+        self.turn, self.device = turn, device
+        self.stream = torch.cuda.Stream(device) if device.type == "cuda" else None
+        self.held: Any = None
+        self.cuda_random: Any = None
+        if self.stream is not None:
+            self.cuda_random = _generator(device).clone_state()
+
+    def enter(self) -> None:
+        self.turn.take()
+        if self.cuda_random is not None:
+            # A recorded step keeps drawing from the generator it was recorded with, so that is exchanged as a whole.
+            self.outside = _generator(self.device).graphsafe_get_state()
+            _generator(self.device).graphsafe_set_state(self.cuda_random)
+        self._exchange()
+
+    def leave(self) -> None:
+        self._exchange()
+        if self.cuda_random is not None:
+            _generator(self.device).graphsafe_set_state(self.outside)
+        self.turn.give()
+
+
+    def _exchange(self) -> None:
+        """Swap this member's generators and precision of products with those outside."""
+        before = random_state(cuda=False), numeric_mode()
+        if self.held is not None:
+            restore_random_state(*self.held[0])
+            restore_numeric_mode(self.held[1])
+        self.held = before
+
+
+def _generator(device: torch.device) -> torch.Generator:
+    torch.cuda.init()
+    return torch.cuda.default_generators[device.index or 0]
+
+
+def pass_turn() -> None:
+    """Let the others go on; nothing outside of `side_by_side`."""
+    member = _member.get()
+    if member is None or not member.turn.is_wanted:
+        return
+    member.leave()
+    member.enter()
+    if member.turn.failed:
+        raise _Stopped
+
+
+def is_interrupted() -> bool:
+    """Whether Ctrl-C was pressed while functions run side by side; each then stops where it can be resumed."""
+    member = _member.get()
+    return member is not None and member.turn.interrupted
+
+
+@contextmanager
+def unattended() -> Iterator[None]:
+    """Long work on the CPU that draws no random numbers: the others go on meanwhile."""
+    member = _member.get()
+    if member is None:
+        yield
+        return
+    member.leave()
+    try:
+        yield
+    finally:
+        member.enter()
+
+
+def side_by_side(
+    functions: Sequence[Callable[[], Result]], device: torch.device, width: int
+) -> Iterable[tuple[int, Result]]:
+    """Run all, `width` at a time, and yield (number of the function, what it returned) as they end.
+
+    The first error ends all of them. After Ctrl-C those that run are waited for: `training.fit` saves its state.
+
+    >>> sorted(side_by_side([lambda: "a", lambda: "b"], torch.device("cpu"), width=2))
+    [(0, 'a'), (1, 'b')]
+    """
+    turn = _Turn()
+    ended: list[tuple[int, Result]] = []
+    errors: list[BaseException] = []
+    waiting = iter(enumerate(functions))
+    news = threading.Condition()
+    running = 0
+
+    def work(number: int, function: Callable[[], Result]) -> None:
+        nonlocal running
+        member = _Member(turn, device)
+        _member.set(member)
+        if member.stream is not None:
+            torch.cuda.set_stream(member.stream)
+        member.enter()
+        try:
+            result = function()
+            with news:
+                ended.append((number, result))
+        except BaseException as error:
+            turn.failed = True
+            with news:
+                errors.append(error)
+        finally:
+            member.leave()
+            with news:
+                running -= 1
+                news.notify_all()
+
+    def start() -> bool:
+        nonlocal running
+        following = next(waiting, None) if not (turn.failed or turn.interrupted) else None
+        if following is None:
+            return False
+        running += 1
+        # Every thread has a context of its own, and with it its own member.
+        threading.Thread(target=contextvars.Context().run, args=(work, *following), daemon=True).start()
+        return True
+
+    while True:
+        try:
+            with news:
+                while running < width and start():
+                    pass
+                news.wait_for(lambda: ended or errors or running < width, timeout=0.5)
+                done, ended[:] = list(ended), []
+            yield from done
+            with news:
+                if running == 0 and not ended and (turn.failed or turn.interrupted or not start()):
+                    break
+        except KeyboardInterrupt:
+            if turn.interrupted:
+                raise
+            turn.interrupted = True
+    real = [error for error in errors if not isinstance(error, _Stopped)]
+    if real:
+        raise real[0]
+    if turn.interrupted:
+        raise KeyboardInterrupt
