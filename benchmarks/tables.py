@@ -10,25 +10,14 @@ import re
 from pathlib import Path
 from typing import Any
 
+from graphmae.report import read_ledger
+from graphmae.report.figures import figures
+from graphmae.report.ledger import published_cell
+from graphmae.report.page import blocks
+from graphmae.results import deviation
+
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks/results"
-ROWS = {
-    "raw": "raw features",
-    "untrained": "untrained encoder, same shape",
-    "supervised": "the same encoder, supervised",
-    "pretrained": "**graphmae**",
-}
-GRAPH_SETS = ("imdb-binary", "imdb-multi", "proteins", "collab", "mutag", "reddit-binary", "nci1")
-MOLECULE_SETS = {
-    "bbbp": "BBBP",
-    "tox21": "Tox21",
-    "toxcast": "ToxCast",
-    "sider": "SIDER",
-    "clintox": "ClinTox",
-    "muv": "MUV",
-    "hiv": "HIV",
-    "bace": "BACE",
-}
 WORKS = {
     "cora": "Cora recipe",
     "citeseer": "CiteSeer recipe",
@@ -45,72 +34,45 @@ def load(name: str) -> Any:
 
 
 def node_results() -> str:
-    """Accuracy on the three Planetoid sets, row by row."""
-    results = [load(f"node-{name}.json") for name in ("cora", "citeseer", "pubmed")]
-    lines = ["| | Cora | CiteSeer | PubMed |", "|---|---|---|---|"]
-    for row, title in ROWS.items():
-        cells = [_score(result, row) for result in results]
-        lines.append(f"| {title} | {' | '.join(cells)} |")
-    published = [f"{r['published']['mean']} ± {r['published']['std']}" for r in results]
-    return "\n".join([*lines, f"| published | {' | '.join(published)} |"])
-
-
-def graph_results() -> str:
-    """Accuracy on the sets of whole graphs that were run, set by set."""
-    lines = [
-        "| | raw features, pooled | Weisfeiler–Lehman kernel | untrained encoder | graphmae | published |",
-        "|---|---|---|---|---|---|",
-    ]
-    for name in GRAPH_SETS:
-        if (RESULTS / f"graph-{name}.json").is_file():
-            result = load(f"graph-{name}.json")
-            cells = [_score(result, row) for row in ("raw", "wl", "untrained", "pretrained")]
-            published = f"{result['published']['mean']} ± {result['published']['std']}"
-            lines.append(f"| {name.upper()} | {' | '.join(cells)} | {published} |")
-    return "\n".join(lines)
-
-
-def molecule_results() -> str:
-    """ROC-AUC on the eight MoleculeNet sets, and the average over them."""
+    """The README's short table: nodes."""
+    sets = {"cora": "Cora", "citeseer": "CiteSeer", "pubmed": "PubMed"}
+    ledgers = [read_ledger(RESULTS / f"node-{name}.json") for name in sets]
     rows = {
-        "ecfp-linear": "ECFP, linear",
-        "ecfp-forest": "ECFP, forest",
-        "scratch": "same GIN from scratch",
-        "pretrained": "graphmae",
+        "raw features": ("graphmae", "raw", "last"),
+        "untrained encoder": ("graphmae", "untrained", "last"),
+        "supervised GAT": ("supervised-gat", "supervised", "best-validation"),
+        "GraphMAE": ("graphmae", "pretrained", "last"),
     }
-    lines = [f"| | seeds | {' | '.join(rows.values())} | published |", "|---|---|---|---|---|---|---|"]
-    results = [load(f"molecule-{name}.json") for name in MOLECULE_SETS]
-    for result, title in zip(results, MOLECULE_SETS.values(), strict=True):
-        cells = [_score(result, row, digits=1) for row in rows]
-        published = f"{result['published']['mean']} ± {result['published']['std']}"
-        lines.append(f"| {title} | {len(result['runs'])} | {' | '.join(cells)} | {published} |")
-    means = [sum(_mean(result, row) for result in results) / len(results) for row in rows]
-    averages = [f"{mean:.1f}" for mean in means[:-1]] + [f"**{means[-1]:.1f}**"]
-    published = sum(result["published"]["mean"] for result in results) / len(results)
-    return "\n".join([*lines, f"| average | | {' | '.join(averages)} | {published:.1f} |"])
+    lines = [f"| | {' | '.join(sets.values())} |", "|---|---|---|---|"]
+    means = {title: [entry[which].mean(row, rule) for entry in ledgers] for title, (which, row, rule) in rows.items()}
+    for title, (which, row, rule) in rows.items():
+        cells = [_short(entry[which].scores(row, rule), _best(means, column)) for column, entry in enumerate(ledgers)]
+        lines.append(f"| {title} | {' | '.join(cells)} |")
+    published = [published_cell(entry["graphmae"].published) for entry in ledgers]
+    return "\n".join([*lines, f"| GraphMAE, published | {' | '.join(published)} |"])
+
+
+def _best(means: dict[str, list[float]], column: int) -> float:
+    return max(values[column] for values in means.values())
+
+
+def _short(scores: list[float], best: float, digits: int = 1) -> str:
+    """Mean ± deviation; bold where it is the best."""
+    mean = sum(scores) / len(scores)
+    text = f"{mean:.{digits}f}" + (f" ± {deviation(scores):.{digits}f}" if len(set(scores)) > 1 else "")
+    return f"**{text}**" if mean == best else text
 
 
 def own_results() -> str:
-    """Graphs nothing was chosen on: the defaults beside raw features, the untrained encoder and a search."""
+    """The defaults on graphs of different kinds, beside raw features, the untrained encoder and a search."""
     columns = {"raw": "raw features", "untrained": "untrained encoder", "pretrained": "graphmae", "tuned": "tuned"}
     lines = [f"| | {' | '.join(columns.values())} |", "|---|---|---|---|---|"]
     for line in load("own-graphs.json"):
         means = {row: sum(line[row]) / len(line[row]) for row in columns}
-        cells = [f"**{mean:.1f}**" if row == "pretrained" else f"{mean:.1f}" for row, mean in means.items()]
+        best = max(means.values())
+        cells = [f"**{mean:.1f}**" if mean == best else f"{mean:.1f}" for mean in means.values()]
         lines.append(f"| {line['graph']} | {' | '.join(cells)} |")
     return "\n".join(lines)
-
-
-def _mean(result: Any, row: str) -> float:
-    scores = [run["rows"][row][result["rule"]] for run in result["runs"]]
-    return sum(scores) / len(scores)
-
-
-def _score(result: Any, row: str, digits: int = 2) -> str:
-    scores, mean = [run["rows"][row][result["rule"]] for run in result["runs"]], _mean(result, row)
-    deviation = (sum((s - mean) ** 2 for s in scores) / len(scores)) ** 0.5
-    text = f"{mean:.{digits}f}" + (f" ± {deviation:.{digits}f}" if deviation or digits > 1 else "")
-    return f"**{text}**" if row == "pretrained" else text
 
 
 def performance() -> str:
@@ -140,22 +102,24 @@ def _size(count: int) -> str:
 
 TABLES = {
     "node-results": node_results,
-    "graph-results": graph_results,
-    "molecule-results": molecule_results,
     "performance": performance,
     "own-results": own_results,
 }
-FILES = ("README.md", "docs/own-graph.md")
+FILES = ("README.md", "docs/own-graph.md", "docs/results.md")
+FIGURES = ROOT / "docs/figures"
 
 
 def written(text: str) -> str:
     """`text` with every block `<!-- name -->` … `<!-- /name -->` filled anew."""
-    for name, make in TABLES.items():
-        pattern = rf"(<!-- {name} -->\n).*?(\n<!-- /{name} -->)"
-        text = re.sub(pattern, lambda match, make=make: f"{match[1]}\n{make()}\n{match[2]}", text, flags=re.DOTALL)
+    for name, table in ({name: make() for name, make in TABLES.items()} | blocks(RESULTS)).items():
+        pattern = rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)"
+        text = re.sub(pattern, lambda match, table=table: f"{match[1]}\n{table}\n\n{match[2]}", text, flags=re.DOTALL)
     return text
 
 
 if __name__ == "__main__":
     for name in FILES:
         (ROOT / name).write_text(written((ROOT / name).read_text()))
+    FIGURES.mkdir(exist_ok=True)
+    for name, figure in figures(RESULTS).items():
+        (FIGURES / name).write_text(figure)

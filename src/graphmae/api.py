@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -63,14 +63,14 @@ def run(
     data_root: str | Path | None = None,
     device: str = "auto",
     resume: bool = False,
-    jobs: int = 0,
+    jobs: int = 1,
     imports: Sequence[str] = (),
     progress: bool = True,
 ) -> Result:
     """Run an experiment: pre-train and evaluate once per seed, leave everything in `out`.
 
-    `jobs` seeds run at a time: on CUDA in this process (four by default), on the CPU in processes of their own (call
-    it under `if __name__ == "__main__":` then), where `imports` names the files that register parts of your own.
+    `jobs` seeds run at a time: on CUDA in this process, on the CPU in processes of their own (call it under
+    `if __name__ == "__main__":` then), where `imports` names the files that register parts of your own.
 
     >>> result = run("node/cora", seeds=range(20), out="runs/cora")  # doctest: +SKIP
     >>> result.mean, result.std  # doctest: +SKIP
@@ -98,7 +98,7 @@ def reproduce(
     seeds: int | None = None,
     data_root: str | Path | None = None,
     device: str = "auto",
-    jobs: int = 0,
+    jobs: int = 1,
     progress: bool = True,
 ) -> dict[str, Comparison]:
     """Run what a table of the paper needs ("node", "graph", "molecule", "ablation" or "all") and is not finished in
@@ -107,16 +107,8 @@ def reproduce(
     >>> tables = reproduce("node", "runs/reproduce")  # doctest: +SKIP
     >>> print(tables["node"].text())  # doctest: +SKIP
     """
-    wanted = reproducing.reproduce(
-        table,
-        out,
-        only=only,
-        seeds=seeds,
-        root=data_root,
-        devices=reproducing.visible_devices(device),
-        jobs=jobs,
-        display=Progress() if progress else quiet,
-    )
+    settings = {"only": only, "seeds": seeds, "root": data_root, "jobs": jobs}
+    wanted = reproducing.reproduce(table, out, device, display=Progress() if progress else quiet, **settings)
     return reproducing.written_tables(wanted, Path(out))
 
 

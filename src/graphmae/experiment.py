@@ -38,7 +38,6 @@ from .training import quiet
 from .training.progress import Display
 
 SCORES = "scores.json"
-SEEDS_ON_CUDA = 4
 logger = logging.getLogger("graphmae")
 
 
@@ -50,19 +49,19 @@ def run(
     root: str | Path | None = None,
     device: str | torch.device = "auto",
     resume: bool = False,
-    jobs: int = 0,
+    jobs: int = 1,
     imports: Sequence[str] = (),
     display: Display = quiet,
 ) -> Result:
     """Pre-train and evaluate once per seed. Nothing is written before recipe and data are known to be sound.
 
-    `jobs` is how many seeds run at a time (0: four on CUDA, one on the CPU). On CUDA they share this process and take
-    turns; on the CPU each has a process of its own, where `imports` names the files that register parts.
+    `jobs` is how many seeds run at a time. On CUDA they share this process and take turns; on the CPU each has a
+    process of its own, where `imports` names the files that register parts.
     """
     seeds, out, place = check_seeds(seeds), Path(out), resolve_device(device)
-    if jobs < 0:
-        raise InputError(f"jobs must be at least 1, or 0 for the usual number, not {jobs}")
-    jobs = min(jobs or (SEEDS_ON_CUDA if place.type == "cuda" else 1), len(seeds))
+    if jobs < 1:
+        raise InputError(f"jobs must be at least 1, not {jobs}")
+    jobs = min(jobs, len(seeds))
     model.check(recipe)
     dataset = data_room.load(recipe.data.name, root, **recipe.data.options)
     dataset.check_labels()
@@ -125,7 +124,8 @@ def _task(
 
         def prepare_assay(seeds: Sequence[int]) -> Callable[..., dict[str, Any]]:
             transfer.fingerprint_rows(recipe, dataset)
-            return partial(transfer.run_seed, recipe, network, dataset)
+            shared = transfer.frozen_row(recipe, network, dataset, device) if seeds else {}
+            return partial(transfer.run_seed, recipe, network, dataset, shared)
 
         return recipe, prepare_assay
     if recipe.supervised is not None:
@@ -210,9 +210,7 @@ def _run_seed(
     def judged(settings: Evaluation) -> dict[str, Any]:
         with numerics(device):  # embeddings and probes in float32, whatever the training's precision
             if isinstance(dataset, GraphSet):
-                return evaluation.judge_graphs(
-                    network.encoder, make_encoder, dataset, settings, seed, device
-                )._asdict()
+                return evaluation.judge_graphs(network.encoder, make_encoder, dataset, settings, seed, device)._asdict()
             rows = evaluation.judge(network.encoder, make_encoder, dataset, settings, seed, device, raw.get(seed))
             return {"rows": rows}
 

@@ -69,8 +69,8 @@ class GraphMAE(nn.Module):
         self.mask_token = nn.Parameter(torch.zeros(features))
         self.masks_embeddings = bool(getattr(encoder, "mask_embedding", False))
         if self.masks_embeddings:  # published: one row more in the table of atoms, initialised like the others
-            width = int(encoder.hidden_channels)  # type: ignore[arg-type]
-            self.mask_token = nn.Parameter(nn.init.xavier_uniform_(torch.empty(features + 1, width))[0].clone())
+            table = torch.empty(features + 1, int(encoder.hidden_channels))  # type: ignore[arg-type]
+            self.mask_token = nn.Parameter(nn.init.xavier_uniform_(table)[0].clone())
         self.bridge = Linear(code, int(decoder.in_channels), bias=False)  # type: ignore[arg-type]
         self.remask = masking.Remask(remask, int(decoder.in_channels))  # type: ignore[arg-type]
 

@@ -24,24 +24,27 @@ logger = logging.getLogger("graphmae")
 def reproduce(
     table: str,
     out: str | Path,
+    device: str = "auto",
     *,
     only: Iterable[str] = (),
     seeds: int | None = None,
     root: str | Path | None = None,
-    devices: Sequence[str] = ("auto",),
-    jobs: int = 0,
+    jobs: int = 1,
     display: Display = quiet,
 ) -> list[Experiment]:
     """Run the experiments of a table that are not finished in `out`, and keep their scores in out/results/*.json.
 
     `only` keeps experiments whose "group/name" contains one of these texts; `seeds` runs fewer (or more) than the
-    paper. With several `devices`, each has a process of its own and takes the next experiment.
+    paper. With several devices ("cuda:0,cuda:1"; "auto" is all of them), each has a process of its own and takes the
+    next experiment.
     """
-    wanted = [e for e in experiments_of(table) if not (only := list(only)) or any(t in f"{e.group}/{e.name}" for t in only)]
+    wanted = [
+        e for e in experiments_of(table) if not (only := list(only)) or any(t in f"{e.group}/{e.name}" for t in only)
+    ]
     if not wanted:
         raise InputError(f"nothing in the table {table!r} matches {', '.join(only)}")
     wanted = wanted if seeds is None else [replace(e, seeds=seeds) for e in wanted]
-    out = Path(out)
+    out, devices = Path(out), _devices(device)
     work = [(e, out, root, jobs) for e in wanted if not _is_done(e, out)]
     logger.info("%s: %d experiments, %d of them done", table, len(wanted), len(wanted) - len(work))
     if len(devices) > 1 and len(work) > 1:
@@ -60,7 +63,12 @@ def reproduce(
 
 def _is_done(e: Experiment, out: Path) -> bool:
     entry = read_ledger(out / "results" / e.file).get(e.name)
-    return entry is not None and entry.recipe == e.recipe and entry.changes == list(e.changes) and len(entry.seeds) >= e.seeds
+    return (
+        entry is not None
+        and entry.recipe == e.recipe
+        and entry.changes == list(e.changes)
+        and len(entry.seeds) >= e.seeds
+    )
 
 
 def _keep(e: Experiment, entry: Entry, out: Path) -> None:
@@ -68,9 +76,7 @@ def _keep(e: Experiment, entry: Entry, out: Path) -> None:
     write_ledger(path, {**read_ledger(path), e.name: entry})
 
 
-def _run(
-    e: Experiment, out: Path, root: str | Path | None, jobs: int, device: str, display: Display = quiet
-) -> Entry:
+def _run(e: Experiment, out: Path, root: str | Path | None, jobs: int, device: str, display: Display = quiet) -> Entry:
     """One experiment; data that cannot be had, or a run that fails, is an entry that says so."""
     folder, began = out / e.table / e.group / e.name, time.monotonic()
     try:
@@ -112,7 +118,7 @@ def _on_own_device(task: tuple[Experiment, Path, str | Path | None, int]) -> tup
     return task[0], _run(*task, device=_device)
 
 
-def visible_devices(name: str) -> list[str]:
+def _devices(name: str) -> list[str]:
     """The devices a name stands for: "auto" is every CUDA device there is, or the CPU."""
     if name == "auto" and torch.cuda.is_available():
         return [f"cuda:{index}" for index in range(torch.cuda.device_count())]

@@ -20,6 +20,8 @@ ROW_LABELS = {
     "ecfp-linear": "ECFP, linear model",
     "ecfp-forest": "ECFP, random forest",
     "untrained": "untrained encoder",
+    "frozen-untrained": "untrained embeddings, linear model",
+    "frozen": "frozen embeddings, linear model",
     "scratch": "same encoder from scratch",
     "supervised": "supervised encoder",
     "pretrained": "GraphMAE",

@@ -1,10 +1,10 @@
-"""From a pre-trained encoder to measured targets: one seed of fine-tuning, beside the rows that keep it honest."""
+"""From a pre-trained encoder to measured targets: one seed of fine-tuning, beside its baselines."""
 
 from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -62,10 +62,19 @@ def fingerprint_rows(recipe: Recipe, assay: Assay) -> dict[str, dict[str, float]
     }
 
 
+def frozen_row(recipe: Recipe, network: GraphMAE, assay: Assay, device: torch.device) -> dict[str, dict[str, float]]:
+    """A linear model on the pre-trained embeddings: the same for every seed."""
+    settings = settings_of(recipe)
+    if "frozen" not in settings.baselines:
+        return {}
+    return {"frozen": evaluation.frozen_scores(network.encoder, assay, settings.readout, device)}
+
+
 def run_seed(
     recipe: Recipe,
     network: GraphMAE,
     assay: Assay,
+    shared: Mapping[str, dict[str, float]],
     seed: int,
     folder: Path,
     device: torch.device,
@@ -85,7 +94,11 @@ def run_seed(
             )
         return predictor, scores
 
-    rows = fingerprint_rows(recipe, assay)
+    rows = {**fingerprint_rows(recipe, assay), **shared}
+    if "frozen" in settings.baselines:
+        with preserved_randomness(seed):
+            fresh = evaluation.settle_norms(pretrained.fresh_encoder(network), assay, device)
+            rows["frozen-untrained"] = evaluation.frozen_scores(fresh, assay, settings.readout, device)
     if "scratch" in settings.baselines:
         rows["scratch"] = tuned(lambda: pretrained.fresh_encoder(network), "scratch")[1]
     predictor, rows["pretrained"] = tuned(lambda: copy.deepcopy(network.encoder), "pretrained")

@@ -29,10 +29,13 @@ def make() -> Result:
 def test_the_json_object() -> None:
     summary = make().summary()
     assert list(summary) == [
-        "recipe", "metric", "rule", "mean", "std", "scores", "baselines", "published", "seconds", "peak_bytes",
+        "recipe", "metric", "rule", "mean", "std", "interval", "seeds", "scores", "baselines", "published", "seconds",
+        "peak_bytes",
     ]  # fmt: skip
-    assert (summary["mean"], summary["std"], summary["scores"]) == (81.0, 1.0, [80.0, 82.0])
-    assert summary["baselines"] == {"raw": {"mean": 50.0, "std": 0.0, "scores": [50.0, 50.0]}}
+    assert (summary["mean"], summary["scores"], summary["seeds"]) == (81.0, [80.0, 82.0], [0, 2])
+    assert summary["std"] == pytest.approx(2**0.5)  # divided by n - 1
+    assert summary["interval"] == pytest.approx(12.706, abs=0.01)  # t(0.975, 1 degree of freedom) times 1
+    assert summary["baselines"] == {"raw": {"mean": 50.0, "std": 0.0, "interval": 0.0, "scores": [50.0, 50.0]}}
 
 
 def test_round_trip_and_atomic_write(tmp_path: Path) -> None:
@@ -41,12 +44,19 @@ def test_round_trip_and_atomic_write(tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == ["result.json"]
 
 
-def test_the_table_has_the_honest_rows_first() -> None:
+def test_the_table_has_the_baselines_first() -> None:
     header, lines = make().table()
     assert [line[0] for line in lines] == ["raw features", "GraphMAE", "GraphMAE, published"]
-    assert lines[1][1:4] == ["81.0 ± 1.0", "79.0 ± 0.0", "70.0 ± 0.0"]
+    assert lines[1][1:4] == ["81.0 ± 1.4", "79.0 ± 0.0", "70.0 ± 0.0"]
     assert lines[0][3] == "–"
     assert len(header) == len(lines[0]) == len(lines[2])
+
+
+def test_results_written_before_there_were_commits_load(tmp_path: Path) -> None:
+    make().save(tmp_path / "result.json")
+    stored = (tmp_path / "result.json").read_text()
+    (tmp_path / "old.json").write_text(stored.replace('"commit": "",', ""))
+    assert Result.load(tmp_path / "old.json") == make()
 
 
 def test_what_is_not_a_result_is_refused(tmp_path: Path) -> None:

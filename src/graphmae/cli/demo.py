@@ -45,5 +45,5 @@ def demo(
         f"Pre-training without labels: {rows['pretrained']:.1f} % against {rows['raw']:.1f} % for raw features and "
         f"{rows['untrained']:.1f} % for the same encoder untrained."
     )
-    typer.echo(f"The run lies in {folder}. The full experiment: graphmae run {recipe} --seeds 0-19")
+    typer.echo(f"The run is in {folder}. The full experiment: graphmae run {recipe} --seeds 0-19")
     typer.echo(f"Embeddings: graphmae embed {folder} {made.data.name} -o embeddings.npy")

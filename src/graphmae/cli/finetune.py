@@ -54,4 +54,4 @@ def finetune(
     parts = "/".join(str(result.data[part]) for part in ("train", "val", "test"))
     print_table(result, f"{table.name}: {parts} molecules to train on, choose by and test on")
     following = shlex.join(["graphmae", "predict", str(folder), "new.csv", "-o", "predictions.csv"])
-    typer.echo(f"The model lies in {folder}. Next: {following}")
+    typer.echo(f"The model is in {folder}. Next: {following}")

@@ -64,4 +64,4 @@ def pretrain(
     told = [part for name in ("id", "source", "target") if columns[name] for part in (f"--{name}", columns[name])]
     file = "embeddings.parquet" if commands.are_tables(sources) else "embeddings.npy"
     following = shlex.join(["graphmae", "embed", str(folder), *sources, *told, "-o", file])
-    typer.echo(f"The checkpoint lies in {folder}. Next: {following}")
+    typer.echo(f"The checkpoint is in {folder}. Next: {following}")

@@ -19,7 +19,7 @@ def reproduce(
     ] = [],  # noqa: B006
     seeds: Annotated[int, typer.Option("--seeds", help="Seeds per experiment (default: as many as the paper).")] = 0,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder of all runs and tables.")] = Path("runs/reproduce"),
-    jobs: Annotated[int, typer.Option("--jobs", "-j", help="Seeds at a time (default: 4 on a GPU, 1 on a CPU).")] = 0,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", help="Seeds at a time, as in graphmae run.")] = 1,
     data: DataRoot = None,
     device: Annotated[
         str, typer.Option("--device", help="auto (every GPU, else the CPU), cpu, cuda:N, or several: cuda:0,cuda:1.")
@@ -28,8 +28,9 @@ def reproduce(
 ) -> None:
     """Run what a table of the paper needs, and print the table: ours, published, difference, interval, verdict.
 
-    What is finished in the folder is skipped, what was interrupted goes on. Scores are kept in OUT/results/*.json, tables
-    in OUT/TABLE.md. A data set that is neither in the data folder nor to be downloaded becomes a row that says so.
+    What is finished in the folder is skipped, what was interrupted goes on. Scores are kept in OUT/results/*.json,
+    tables in OUT/TABLE.md. A data set that is neither in the data folder nor can be downloaded becomes a row that says
+    so.
 
     Example: graphmae reproduce node
 
@@ -41,9 +42,7 @@ def reproduce(
         raise InputError(unknown("table", table, (*TABLES, "all")))
     from .. import api
 
-    tables = api.reproduce(
-        table, out, only=only, seeds=seeds or None, data_root=data, device=device, jobs=jobs
-    )
+    tables = api.reproduce(table, out, only=only, seeds=seeds or None, data_root=data, device=device, jobs=jobs)
     if json_:
         print_json({name: rows.as_dict() for name, rows in tables.items()})
         return

@@ -28,8 +28,8 @@ def run(
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder of the run (default: runs/ID).")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with an interrupted run.")] = False,
     jobs: Annotated[
-        int, typer.Option("--jobs", "-j", help="Seeds at a time (default: 4 on a GPU, 1 on a CPU).")
-    ] = 0,
+        int, typer.Option("--jobs", "-j", help="Seeds at a time: on a GPU in turns, on a CPU in processes.")
+    ] = 1,
     data: DataRoot = None,
     device: Device = "auto",
     json_: Json = False,

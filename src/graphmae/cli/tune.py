@@ -53,4 +53,4 @@ def tune(
     typer.echo(f"best {tuned.criterion}: {tuned.score:.4g} of {len(tuned.trials)} trials (trials.json)")
     told = [part for name, value in columns.items() if value for part in (f"--{name}", value)]
     following = shlex.join(["graphmae", "pretrain", *sources, *told, "--recipe", str(folder / "recipe.toml")])
-    typer.echo(f"The recipe lies in {folder}. Next: {following}")
+    typer.echo(f"The recipe is in {folder}. Next: {following}")

@@ -55,9 +55,9 @@ class Train:
 class Evaluation:
     """How frozen embeddings are evaluated, and beside which baselines.
 
-    Nodes: a linear probe, scored at its last and at its best validation epoch. Whole graphs: a support vector machine in
-    ten folds, scored as `readout` and `standardize` say ("folds"), and with layers, readout and scaling chosen inside
-    each fold ("chosen").
+    Nodes: a linear probe, scored at its last and at its best validation epoch. Whole graphs: a support vector machine
+    in ten folds, scored as `readout` and `standardize` say ("folds"), and with layers, readout and scaling chosen
+    inside each fold ("chosen").
     """
 
     lr: float = 0.01
@@ -108,7 +108,13 @@ class Finetune:
     readout: str = "mean"
     balance: bool = False  # weigh the rarer class up
     rule: Literal["last", "best-validation"] = "last"  # which epoch's model is kept and reported
-    baselines: tuple[Literal["scratch", "ecfp-linear", "ecfp-forest"], ...] = ("scratch", "ecfp-linear", "ecfp-forest")
+    # "frozen": a linear model on the embeddings as they are, pre-trained and untrained
+    baselines: tuple[Literal["scratch", "frozen", "ecfp-linear", "ecfp-forest"], ...] = (
+        "scratch",
+        "frozen",
+        "ecfp-linear",
+        "ecfp-forest",
+    )
 
     def problems(self) -> list[str]:
         return [
@@ -125,7 +131,8 @@ class Finetune:
 class Supervised:
     """The encoder trained with labels alone, from the start: a baseline with an experiment of its own.
 
-    Nodes: the decoder is the output layer, one channel for each class. Whole graphs: a linear head on the pooled layers.
+    Nodes: the decoder is the output layer, one channel for each class. Whole graphs: a linear head on all
+    pooled layers.
     """
 
     epochs: int = 200
@@ -134,7 +141,8 @@ class Supervised:
     batch_size: int = 32  # graphs per step, where there are many
     dropout: float = 0.5  # before the head of whole graphs
     readout: str = "sum"
-    # Settings to choose from, by the validation score of each seed (nodes) or fold: "encoder.dropout=0.8 supervised.lr=0.01"
+    # Settings to choose from, by the validation score of each seed (nodes) or fold; each is like
+    # "encoder.dropout=0.8 supervised.lr=0.01", "" the recipe itself.
     candidates: tuple[str, ...] = ("",)
 
     def problems(self) -> list[str]:

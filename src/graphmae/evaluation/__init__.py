@@ -4,6 +4,7 @@ from .clustering import cluster_scores
 from .finetune import finetune_predictor, predict_graphs
 from .fingerprints import ROWS as FINGERPRINT_ROWS
 from .fingerprints import fingerprint_scores
+from .frozen import frozen_scores
 from .graphs import judge_graphs
 from .kinds import fitted_to
 from .linear_probe import linear_probe, linear_probes
@@ -24,6 +25,7 @@ __all__ = [
     "finetune_predictor",
     "fingerprint_scores",
     "fitted_to",
+    "frozen_scores",
     "judge",
     "judge_graphs",
     "judge_seeds",

@@ -45,8 +45,8 @@ def linear_probes(
 ) -> list[dict[str, float]]:
     """Scores by both rules, one probe per seed, all trained as one batch: their gradients do not touch.
 
-    Every epoch is one step on all rows; where the training rows are those of several graphs of `sizes`, a step for every
-    `config.batch_size` graphs. Runs on its own randomness; nothing outside notices.
+    Every epoch is one step on all rows; where the training rows are those of several graphs of `sizes`, a step for
+    every `config.batch_size` graphs. Runs on its own randomness; nothing outside notices.
     """
     (x, y), (val_x, val_y), (test_x, test_y) = (
         (features.to(device, torch.float32), labels.to(device)) for features, labels in (train, val, test)

@@ -70,9 +70,7 @@ def judge_seeds(
     return tables
 
 
-def raw_scores(
-    dataset: NodeDataset, config: Evaluation, seeds: Sequence[int], device: torch.device
-) -> list[Scores]:
+def raw_scores(dataset: NodeDataset, config: Evaluation, seeds: Sequence[int], device: torch.device) -> list[Scores]:
     """The features themselves, one probe per seed."""
     return representation_scores(dataset, [graph.x for graph in dataset.graphs], config, seeds, device)
 

@@ -3,7 +3,8 @@
 The dual problem  min ½ aᵀQa − Σa,  0 ≤ a ≤ C,  yᵀa = 0,  Q_ij = y_i y_j K_ij  is solved two variables at a time, the
 pair chosen by second-order information (Fan, Chen and Lin 2005), until no pair violates the optimality conditions by
 more than 1e-3: the method and the tolerance of libsvm, without copies of the kernel, and each C starting from the
-solution of the one before. Several classes are decided by a vote of all pairs.
+solution of the one before. Several classes are decided by a vote of all pairs. Predictions are libsvm's but for rows
+within the tolerance of the boundary (one fit in 200 classifies one row differently).
 """
 
 from __future__ import annotations

@@ -54,7 +54,8 @@ class GraphClassifier(nn.Module):
     def __init__(self, encoder: nn.Module, num_classes: int, readout: str, dropout: float) -> None:
         super().__init__()
         self.encoder, self.ways, self.dropout = encoder, readout.split("+"), dropout
-        self.head = nn.Linear(int(encoder.out_channels) * len(self.ways), num_classes)  # type: ignore[call-overload]
+        width = int(encoder.out_channels)  # type: ignore[arg-type]
+        self.head = nn.Linear(width * len(self.ways), num_classes)
 
     def forward(self, batch: GraphBatch) -> Tensor:
         """[B, classes]."""
@@ -79,7 +80,9 @@ def _train_nodes(
 ) -> Scores:
     graphs = [Data(x=g.x, edge_index=g.edge_index, y=g.y).to(device) for g in dataset.graphs]
     training = [(graphs[i], mask.to(device).nonzero().flatten()) for i, mask in dataset.splits["train"]]
-    evaluated = [i for i in range(len(graphs)) if any(i == j for part in ("val", "test") for j, _ in dataset.splits[part])]
+    evaluated = [
+        i for i in range(len(graphs)) if any(i == j for part in ("val", "test") for j, _ in dataset.splits[part])
+    ]
     module.to(device)
     validation: list[Tensor] = []
     tests: list[Tensor] = []

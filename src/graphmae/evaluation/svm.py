@@ -2,7 +2,7 @@
 
 An embedding can be read in several ways (which layers, which readout, scaled or not). Where a row of a table may
 choose, it does so inside each fold too, on the inner folds of its training part. Squared distances add up over
-columns, so those of every reading are sums of a few blocks. Folds run in threads: the solver lets go of the interpreter.
+columns, so those of every reading are sums of a few blocks. Folds run in threads: the solver releases the interpreter.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
+from threading import Lock
 
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
@@ -26,6 +27,7 @@ STRENGTHS = (1e-3, 1e-2, 1e-1, 1.0, 10.0)
 FOLDS, INNER_FOLDS = 10, 5
 MANY = 2_000  # with more graphs than this, readings are compared on one inner fold; C is always chosen on all five
 READOUTS = ("mean", "max", "sum", "mean+max+sum")
+_one_at_a_time = Lock()  # limits of threads are those of the whole process
 
 
 @dataclass(frozen=True)
@@ -135,7 +137,9 @@ def _chosen(
     looks = {reading: fitted(reading, one_fold) for reading in readings}
     chosen = max(readings, key=lambda reading: looks[reading][0])
     kept = dict.fromkeys([chosen, *([] if held is None else [held])])
-    full = {reading: looks[reading] if reading in looks and not one_fold else fitted(reading, False) for reading in kept}
+    full = {
+        reading: looks[reading] if reading in looks and not one_fold else fitted(reading, False) for reading in kept
+    }
     inner = {reading: scores[0] for reading, scores in {**looks, **full}.items()}
     return FoldScores(inner, {reading: scores[1] for reading, scores in full.items()}, chosen)
 
@@ -161,7 +165,12 @@ def _in_threads(
     evaluated: Callable[[tuple[np.ndarray, np.ndarray]], FoldScores], folds: list[tuple[np.ndarray, np.ndarray]]
 ) -> list[FoldScores]:
     workers = min(cpu_count(), len(folds))
-    with unattended(), threadpool_limits(max(1, cpu_count() // workers)), ThreadPoolExecutor(workers) as threads:
+    with (
+        unattended(),
+        _one_at_a_time,
+        threadpool_limits(max(1, cpu_count() // workers)),
+        ThreadPoolExecutor(workers) as threads,
+    ):
         return list(threads.map(evaluated, folds))
 
 

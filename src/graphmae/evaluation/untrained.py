@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from ..data import GraphSet, MoleculeStore, NodeDataset
+from ..data.molecules import Assay
 from ..encoders import StackedEncoder
 from ..layers import NormAct
 from ..runtime.seed import preserved_randomness
@@ -24,7 +25,7 @@ AT_ONCE = 256
 
 @torch.no_grad()
 def settle_norms(
-    encoder: nn.Module, dataset: NodeDataset | GraphSet | MoleculeStore, device: torch.device
+    encoder: nn.Module, dataset: NodeDataset | GraphSet | MoleculeStore | Assay, device: torch.device
 ) -> nn.Module:
     """Set the statistics of every batch norm by one pass over the unlabelled graphs, in place, without dropout."""
     norms = [module for module in encoder.modules() if isinstance(module, nn.modules.batchnorm._BatchNorm)]
@@ -47,9 +48,9 @@ def settle_norms(
 
 
 def _batches(
-    encoder: nn.Module, dataset: NodeDataset | GraphSet | MoleculeStore, device: torch.device
+    encoder: nn.Module, dataset: NodeDataset | GraphSet | MoleculeStore | Assay, device: torch.device
 ) -> Iterator[tuple[Tensor, Any]]:
-    graphs = dataset.pretrain_graphs()
+    graphs = dataset.graphs() if isinstance(dataset, Assay) else dataset.pretrain_graphs()
     if isinstance(graphs, list):
         for graph in graphs:
             yield graph.x.to(device), graph.edge_index.to(device)

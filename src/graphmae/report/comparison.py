@@ -34,7 +34,11 @@ class Comparison:
                 continue
             scores = entry.scores()
             difference, width, verdict = compared(scores, entry.published)
-            gap = "–" if math.isnan(difference) else f"{difference:+.2f}" + ("" if math.isnan(width) else f" ± {width:.2f}")
+            gap = (
+                "–"
+                if math.isnan(difference)
+                else f"{difference:+.2f}" + ("" if math.isnan(width) else f" ± {width:.2f}")
+            )
             found.append(
                 [
                     name,
@@ -65,4 +69,7 @@ def markdown(header: list[str], lines: list[list[str]]) -> str:
     """A table whose columns line up."""
     widths = [max(len(line[i]) for line in [header, *lines]) for i in range(len(header))]
     rows = [header, ["-" * width for width in widths], *lines]
-    return "\n".join("| " + " | ".join(text.ljust(w) for text, w in zip(row, widths, strict=True)) + " |" for row in rows) + "\n"
+    return (
+        "\n".join("| " + " | ".join(text.ljust(w) for text, w in zip(row, widths, strict=True)) + " |" for row in rows)
+        + "\n"
+    )

@@ -17,7 +17,6 @@ from typing import Any
 from ..results import Result, deviation, interval, read_json
 from .paper import Experiment
 
-
 WIDE = 2.0  # points: an interval this wide agrees with nearly everything
 
 
@@ -91,7 +90,9 @@ def read_ledger(path: str | Path) -> dict[str, Entry]:
 
 def write_ledger(path: str | Path, entries: dict[str, Entry]) -> None:
     """Sorted by name, a list of scores on one line."""
-    plain = {name: {k: v for k, v in asdict(entry).items() if v or k == "rows"} for name, entry in sorted(entries.items())}
+    plain = {
+        name: {k: v for k, v in asdict(entry).items() if v or k == "rows"} for name, entry in sorted(entries.items())
+    }
     text = json.dumps({"experiments": plain}, indent=1, ensure_ascii=False)
     text = re.sub(r"\[\s+([^\[\]{}]*?)\s+\]", lambda match: "[" + re.sub(r",\s+", ", ", match[1]) + "]", text)
     path = Path(path)

@@ -79,7 +79,6 @@ class _Member:
             _generator(self.device).graphsafe_set_state(self.outside)
         self.turn.give()
 
-
     def _exchange(self) -> None:
         """Swap this member's generators and precision of products with those outside."""
         before = random_state(cuda=False), numeric_mode()

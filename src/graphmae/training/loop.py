@@ -93,7 +93,9 @@ def fit(
 
     def flush() -> float:
         """Look at the losses that wait on the device: a look costs a pause, so on CUDA it is taken now and then."""
-        losses = torch.stack([entry[1] for entry in waiting]).tolist()
+        stacked = torch.stack([entry[1] for entry in waiting])
+        with turns.unattended():  # waiting for the device: others may go on
+            losses = stacked.tolist()
         for (epoch, _, line), value in zip(waiting, losses, strict=True):
             if not math.isfinite(value):
                 raise GraphMAEError(f"{label}: the loss became {value} in epoch {epoch}; try a smaller learning rate")

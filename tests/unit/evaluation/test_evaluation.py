@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import importlib
+
 import pytest
 import torch
 
@@ -69,3 +71,21 @@ def test_probes_trained_as_one_batch_are_the_probes_trained_alone() -> None:
     for a, b in zip(together, alone, strict=True):
         assert a == pytest.approx(b, abs=1.0)  # a score may move by a node where logits tie
     assert len({scores["validation-last"] for scores in together}) > 1 or together[0]["last"] == 100
+
+
+def test_rows_of_several_graphs_take_a_step_for_every_few_of_them() -> None:
+    """PPI's published probe steps once per two graphs: ten steps an epoch, not one."""
+    seen = []
+    module = importlib.import_module("graphmae.evaluation.linear_probe")
+    original = module.classification_loss
+    try:
+        module.classification_loss = lambda logits, y: (seen.append(len(y)), original(logits, y))[1]  # type: ignore[assignment]
+        x, y = blobs(0)
+        settings = Evaluation(epochs=3, batch_size=2)
+        linear_probes((x, y), blobs(1), blobs(2), 3, settings, [0], CPU, sizes=[10, 20, 25, 5])
+        assert seen == [30, 30] * 3
+        seen.clear()
+        linear_probes((x, y), blobs(1), blobs(2), 3, Evaluation(epochs=3), [0], CPU, sizes=[10, 20, 25, 5])
+        assert seen == [60] * 3
+    finally:
+        module.classification_loss = original  # type: ignore[assignment]

@@ -1,0 +1,282 @@
+"""The results page: every table of the paper from a folder of ledger files, in Markdown."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from .ledger import Entry, cell, compared, nested, paired, published_cell, read_ledger
+from .paper import (
+    ABLATION_SETS,
+    ABLATIONS,
+    GAMMAS,
+    GRAPH_SETS,
+    MASK_RATES,
+    MOLECULE_SETS,
+    NODE_SETS,
+    SAME_AS_FULL,
+)
+
+SIGNIFICANT = 0.05
+Ledger = dict[str, Entry]
+
+
+def blocks(results: Path) -> dict[str, str]:
+    """Name → table, for a page with places `<!-- name -->` to fill."""
+    made: dict[str, Callable[[Path], str]] = {
+        "node-table": node_table,
+        "graph-table": graph_table,
+        "graph-gain": graph_gain,
+        "molecule-table": molecule_table,
+        "ablation-table": ablation_table,
+        "ablation-effects": effects_table,
+        "curve-rate": lambda folder: curve_table(folder, "rate", MASK_RATES),
+        "curve-gamma": lambda folder: curve_table(folder, "gamma", GAMMAS),
+        "provenance": provenance,
+    }
+    return {name: make(results) for name, make in made.items()}
+
+
+def node_table(results: Path, sets: Iterable[str] = ("cora", "citeseer", "pubmed")) -> str:
+    """Frozen encoder and linear probe, and the supervised networks."""
+    sets = list(sets)
+    ledgers = {name: read_ledger(results / f"node-{name}.json") for name in sets}
+    lines: list[tuple[str, list[list[float]]]] = [
+        ("raw features, last epoch", [_scores(ledgers[s], "graphmae", "raw", "last") for s in sets]),
+        ("untrained encoder, last epoch", [_scores(ledgers[s], "graphmae", "untrained", "last") for s in sets]),
+        *[
+            (f"supervised {kind.upper()}, best validation epoch", [
+                _scores(ledgers[s], f"supervised-{kind}", "supervised", "best-validation") for s in sets
+            ])
+            for kind in ("gcn", "gat")
+        ],
+        *[
+            (f"GraphMAE, {title}", [_scores(ledgers[s], "graphmae", "pretrained", rule) for s in sets])
+            for rule, title in (("best-validation", "best validation epoch"), ("last", "last epoch"))
+        ],
+    ]  # fmt: skip
+    out = [f"| | {' | '.join(NODE_SETS[s] for s in sets)} |", "|---" * (len(sets) + 1) + "|"]
+    out += _bold_best(lines)
+    for kind in ("gcn", "gat"):
+        figures = [published_cell(_published(ledgers[s], f"supervised-{kind}")) for s in sets]
+        out.append(f"| supervised {kind.upper()}, published | {' | '.join(figures)} |")
+    figures = [published_cell(_published(ledgers[s], "graphmae")) for s in sets]
+    out.append(f"| GraphMAE, published | {' | '.join(figures)} |")
+    verdicts = []
+    for name in sets:
+        scores = _scores(ledgers[name], "graphmae", "pretrained", "last")
+        difference, width, verdict = compared(scores, _published(ledgers[name], "graphmae"))
+        verdicts.append(f"{difference:+.2f} ± {width:.2f}: {verdict}" if scores else "–")
+    return "\n".join([*out, f"| difference at the last epoch | {' | '.join(verdicts)} |"])
+
+
+def graph_table(results: Path) -> str:
+    """Support vector machine in ten folds; all but the rows that hold one reading choose it inside each fold."""
+    header = (
+        "", "raw features", "Weisfeiler–Lehman", "untrained encoder", "supervised GIN", "GraphMAE, published settings",
+        "GraphMAE, settings chosen inside", "GraphMAE, one tuned choice for all folds", "GIN, published",
+        "GraphMAE, published",
+    )  # fmt: skip
+    out = [f"| {' | '.join(header)} |", "|---" * len(header) + "|"]
+    for name, title in GRAPH_SETS.items():
+        ledger = read_ledger(results / f"graph-{name}.json")
+        base = "published" if "published" in ledger else "baselines-published"
+        columns = [
+            _scores(ledger, base, "raw", "chosen"),
+            _scores(ledger, base, "wl", "chosen"),
+            _nested(ledger, "untrained"),
+            _scores(ledger, "supervised-gin", "supervised", "best-validation"),
+            _scores(ledger, "published", "pretrained", "folds"),
+            _nested(ledger, "pretrained"),
+            _scores(ledger, "tuned", "pretrained", "folds"),
+        ]
+        best = max((statistics.fmean(scores) for scores in columns if scores), default=0.0)
+        cells = [_marked(scores, best) for scores in columns]
+        figures = [published_cell(_published(ledger, key)) for key in ("supervised-gin", "published")]
+        figures[1] = figures[1] if figures[1] != "–" else published_cell(_published(ledger, "tuned"))
+        out.append(f"| {title} | {' | '.join([*cells, *figures])} |")
+    return "\n".join(out)
+
+
+def graph_gain(results: Path) -> str:
+    """Pre-trained against untrained under the same rules, paired over seeds."""
+    out = [
+        "| | rule | GraphMAE | untrained | difference (95 %) | p | pre-training helps |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for name, title in GRAPH_SETS.items():
+        ledger = read_ledger(results / f"graph-{name}.json")
+        base = ledger.get("baselines-tuned", ledger.get("tuned"))
+        rules = {
+            "chosen inside": (_nested(ledger, "pretrained"), _nested(ledger, "untrained")),
+            "published reading": (
+                _scores(ledger, "published", "pretrained", "folds"), _scores(ledger, "published", "untrained", "folds"),
+            ),
+            "tuned reading": (
+                _scores(ledger, "tuned", "pretrained", "folds"), base.scores("untrained", "folds") if base else [],
+            ),
+        }  # fmt: skip
+        for rule, (ours, theirs) in rules.items():
+            if ours and len(ours) == len(theirs):
+                difference, width, p = paired(ours, theirs)
+                helps = "yes" if difference > 0 and p < SIGNIFICANT else "no" if difference <= 0 else "not shown"
+                values = f"{statistics.fmean(ours):.2f} | {statistics.fmean(theirs):.2f}"
+                out.append(f"| {title} | {rule} | {values} | {difference:+.2f} ± {width:.2f} | {p:.3f} | {helps} |")
+    return "\n".join(out)
+
+
+def molecule_table(results: Path) -> str:
+    """ROC-AUC after fine-tuning, and of a linear model on frozen embeddings."""
+    rows = {
+        "ecfp-linear": ("graphmae", "last", "ECFP, linear"),
+        "ecfp-forest": ("graphmae", "last", "ECFP, forest"),
+        "frozen-untrained": ("frozen", "last", "untrained, frozen"),
+        "scratch": ("graphmae", "last", "from scratch"),
+        "frozen": ("frozen", "last", "GraphMAE, frozen"),
+        "pretrained-best": ("graphmae", "best-validation", "GraphMAE, best validation epoch"),
+        "pretrained": ("graphmae", "last", "GraphMAE, last epoch"),
+    }
+    out = [
+        f"| | seeds | {' | '.join(title for _, _, title in rows.values())} | published |",
+        "|---" * (len(rows) + 3) + "|",
+    ]
+    totals: dict[str, list[float]] = {row: [] for row in rows}
+    published = []
+    for name, title in MOLECULE_SETS.items():
+        ledger = read_ledger(results / f"molecule-{name}.json")
+        columns = {}
+        for row, (where, rule, _) in rows.items():
+            source = where if where in ledger and row in ledger[where].rows else "graphmae"
+            columns[row] = _scores(ledger, source, row.removesuffix("-best"), rule)
+            if columns[row]:
+                totals[row].append(statistics.fmean(columns[row]))
+        best = max((statistics.fmean(scores) for scores in columns.values() if scores), default=0.0)
+        figure = _published(ledger, "graphmae")
+        published += [figure["mean"]] if figure else []
+        seeds = len(ledger["graphmae"].seeds) if "graphmae" in ledger else 0
+        cells = " | ".join(_marked(_once(scores), best, 1) for scores in columns.values())
+        out.append(f"| {title} | {seeds} | {cells} | {published_cell(figure)} |")
+    complete = {row: statistics.fmean(means) for row, means in totals.items() if len(means) == len(MOLECULE_SETS)}
+    best = max(complete.values(), default=0.0)
+    cells = " | ".join(_marked([complete[row]] if row in complete else [], best, 1) for row in rows)
+    mean = f"{statistics.fmean(published):.1f}" if len(published) == len(MOLECULE_SETS) else "–"
+    return "\n".join([*out, f"| average | | {cells} | {mean} |"])
+
+
+def ablation_table(results: Path) -> str:
+    """Each row changes one thing of the published settings; ours (95 %), and the paper's figure."""
+    ledgers = {name: read_ledger(results / f"ablation-{name}.json") for name in (*ABLATION_SETS, "citeseer")}
+    titles = {**NODE_SETS, **GRAPH_SETS}
+    names = [titles[name] for name in ledgers]
+    out = [f"| | {' | '.join(names)} |", "|---" * (len(names) + 1) + "|"]
+    for row, title in {"full": "**full method**", **ABLATIONS}.items():
+        cells = []
+        for name, ledger in ledgers.items():
+            if row in SAME_AS_FULL.get(name, ()):
+                cells.append("as the full method")
+                continue
+            entry = ledger.get(row)
+            if entry is None:
+                cells.append("–")
+                continue
+            figure = entry.published["mean"] if entry.published else None
+            cells.append(f"{cell(entry.scores())}" + (f"; published {figure:g}" if figure else ""))
+        out.append(f"| {title} | {' | '.join(cells)} |")
+    return "\n".join(out)
+
+
+def effects_table(results: Path) -> str:
+    """For every claim of the paper: is the difference there?"""
+    claims = {
+        "masking helps": ("full", "no-mask"),
+        "re-masking helps": ("full", "no-remask"),
+        "the scaled cosine error beats MSE": ("full", "mse"),
+        "a GNN decoder beats an MLP": ("full", "decoder-mlp"),
+        "substituting beats leaving unchanged": ("substitute", "keep"),
+    }
+    titles = {**NODE_SETS, **GRAPH_SETS}
+    out = ["| claim | set | difference (95 %) | p | published difference | verdict |", "|---|---|---|---|---|---|"]
+    for claim, (better, worse) in claims.items():
+        for name in ABLATION_SETS:
+            ledger = read_ledger(results / f"ablation-{name}.json")
+            first = "full" if better in SAME_AS_FULL[name] else better
+            if first not in ledger or worse not in ledger:
+                out.append(f"| {claim} | {titles[name]} | – | – | – | not run yet |")
+                continue
+            difference, width, p = paired(ledger[first].scores(), ledger[worse].scores())
+            verdict = "not confirmed" if p >= SIGNIFICANT else "confirmed" if difference > 0 else "opposite"
+            figures = [ledger[key].published for key in (first, worse)]
+            gap = f"{figures[0]['mean'] - figures[1]['mean']:+.2f}" if figures[0] and figures[1] else "–"
+            out.append(f"| {claim} | {titles[name]} | {difference:+.2f} ± {width:.2f} | {_p(p)} | {gap} | {verdict} |")
+    return "\n".join(out)
+
+
+def curve_table(results: Path, kind: str, values: Iterable[float]) -> str:
+    """The numbers behind a figure."""
+    values, titles = list(values), {**NODE_SETS, **GRAPH_SETS}
+    label = {"rate": "mask rate", "gamma": "γ"}[kind]
+    out = [f"| {label} | seeds | {' | '.join(f'{value:g}' for value in values)} |", "|---" * (len(values) + 2) + "|"]
+    for name in ABLATION_SETS:
+        ledger = read_ledger(results / f"ablation-{name}.json")
+        scores = [ledger[key].scores() if (key := f"{kind}-{value}") in ledger else [] for value in values]
+        if any(scores):
+            seeds = max(len(each) for each in scores)
+            cells = [f"{statistics.fmean(each):.1f}" if each else "–" for each in scores]
+            out.append(f"| {titles[name]} | {seeds} | {' | '.join(cells)} |")
+    return "\n".join(out)
+
+
+def provenance(results: Path) -> str:
+    """Which file, made by which commit, on what."""
+    out = ["| file | experiments | commit | hardware |", "|---|---|---|---|"]
+    for path in sorted(results.glob("*.json")):
+        if path.name.startswith(("node-", "graph-", "molecule-", "ablation-")):
+            by_source: dict[tuple[str, str], list[str]] = {}
+            for name, entry in read_ledger(path).items():
+                by_source.setdefault((entry.commit[:10], entry.hardware), []).append(name)
+            for (commit, hardware), names in by_source.items():
+                listed = ", ".join(names) if len(names) <= 6 else f"{', '.join(names[:5])} and {len(names) - 5} more"
+                out.append(f"| {path.name} | {listed} | {commit} | {hardware} |")
+    return "\n".join(out)
+
+
+def _scores(ledger: Ledger, experiment: str, row: str, rule: str) -> list[float]:
+    return ledger[experiment].scores(row, rule) if experiment in ledger else []
+
+
+def _published(ledger: Ledger, experiment: str) -> dict[str, float] | None:
+    return ledger[experiment].published if experiment in ledger else None
+
+
+def _nested(ledger: Ledger, row: str) -> list[float]:
+    """Chosen inside each fold: the reading, and which of the trainings (published, tuned) it is of."""
+    names = ("published", "tuned") if row == "pretrained" else ("baselines-published", "baselines-tuned")
+    found = [ledger[name].folds[row] for name in names if name in ledger and row in ledger[name].folds]
+    if row != "pretrained" and not found:
+        found = [ledger[n].folds[row] for n in ("published", "tuned") if n in ledger and row in ledger[n].folds]
+    return nested(found) if found else []
+
+
+def _bold_best(lines: list[tuple[str, list[list[float]]]]) -> list[str]:
+    """Rows whose best cell in each column is bold."""
+    columns = list(zip(*(cells for _, cells in lines), strict=True))
+    best = [max((statistics.fmean(scores) for scores in column if scores), default=0.0) for column in columns]
+    return [
+        f"| {title} | {' | '.join(_marked(scores, top) for scores, top in zip(cells, best, strict=True))} |"
+        for title, cells in lines
+    ]
+
+
+def _marked(scores: list[float], best: float, digits: int = 2) -> str:
+    text = cell(scores, digits)
+    return f"**{text}**" if scores and statistics.fmean(scores) == best else text
+
+
+def _once(scores: list[float]) -> list[float]:
+    """A row that is the same for every seed has no deviation to show."""
+    return scores[:1] if len(set(scores)) == 1 else scores
+
+
+def _p(value: float) -> str:
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"
