@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from . import data, decoders, encoders, losses, masking
-    from .api import embed, evaluate, load, pretrain, recipe, recipes, run
+    from .api import embed, evaluate, load, pretrain, recipe, recipes, reproduce, run
     from .chemistry import finetune, predict
     from .estimator import GraphMAEEmbedder
     from .evaluation import edge_embeddings, link_scores, split_edges
@@ -30,7 +30,7 @@ _NAMES = {
     "Result": "results",
     "load_predictor": "pretrained",
     **dict.fromkeys(("finetune", "predict"), "chemistry"),
-    **dict.fromkeys(("embed", "evaluate", "load", "pretrain", "recipe", "recipes", "run"), "api"),
+    **dict.fromkeys(("embed", "evaluate", "load", "pretrain", "recipe", "recipes", "reproduce", "run"), "api"),
 }
 
 __all__ = [
@@ -56,6 +56,7 @@ __all__ = [
     "recipe",
     "recipes",
     "reconstruct",
+    "reproduce",
     "run",
     "split_edges",
 ]

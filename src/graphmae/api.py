@@ -14,8 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.data import Batch, Data, Dataset
 
-from . import config, experiment, model, pretrained, pretraining
-from . import reproduce as reproducing
+from . import config, experiment, model, pretrained, pretraining, reproduction
 from .config import Evaluation, Recipe, Train
 from .data import GraphSet, MoleculeStore, NodeDataset, TableGraph
 from .data.files import from_data, of_one_graph, open_dataset
@@ -107,9 +106,11 @@ def reproduce(
     >>> tables = reproduce("node", "runs/reproduce")  # doctest: +SKIP
     >>> print(tables["node"].text())  # doctest: +SKIP
     """
-    settings = {"only": only, "seeds": seeds, "root": data_root, "jobs": jobs}
-    wanted = reproducing.reproduce(table, out, device, display=Progress() if progress else quiet, **settings)
-    return reproducing.written_tables(wanted, Path(out))
+    display = Progress() if progress else quiet
+    wanted = reproduction.reproduce(
+        table, out, device, only=only, seeds=seeds, root=data_root, jobs=jobs, display=display
+    )
+    return reproduction.written_tables(wanted, Path(out))
 
 
 def pretrain(

@@ -24,7 +24,7 @@ ORDER = [
     ["pretrained", "evaluation", "testing", "imputation"],
     ["transfer", "defaults", "pretraining"],
     ["experiment"],
-    ["reproduce"],
+    ["reproduction"],
     ["chemistry"],
     ["estimator", "tuning"],
     ["api"],

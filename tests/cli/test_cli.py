@@ -72,7 +72,8 @@ def test_run_prints_one_json_object(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     value = json.loads(done.stdout)
     assert list(value) == [
-        "recipe", "metric", "rule", "mean", "std", "scores", "baselines", "published", "seconds", "peak_bytes",
+        "recipe", "metric", "rule", "mean", "std", "interval", "seeds", "scores", "baselines", "published", "seconds",
+        "peak_bytes",
     ]  # fmt: skip
     assert len(value["scores"]) == 2
     assert set(value["baselines"]) == {"raw", "untrained", "supervised"}
@@ -228,7 +229,9 @@ def test_from_smiles_to_predictions_in_three_commands(tmp_path: Path) -> None:
     done = graphmae("finetune", "model", *table, "--targets", "basic", "--out", "run", "--json", cwd=tmp_path, **own)
     assert done.returncode == 0, done.stderr
     summary = json.loads(done.stdout)
-    assert summary["metric"] == "roc-auc" and set(summary["baselines"]) == {"ecfp-linear", "ecfp-forest"}
+    assert summary["metric"] == "roc-auc" and set(summary["baselines"]) == {
+        "ecfp-linear", "ecfp-forest", "frozen", "frozen-untrained",
+    }  # fmt: skip
     done = graphmae("predict", "run", "new.csv", "--smiles", "SMILES", "-o", "out.csv", cwd=tmp_path, **own)
     assert done.returncode == 0, done.stderr
     assert "3 rows" in done.stdout and "1 of them" in done.stdout

@@ -11,6 +11,9 @@ from pathlib import Path
 import pytest
 from benchmarks import tables
 
+from graphmae.report.figures import figures
+from graphmae.report.page import blocks as blocks_of_the_page
+
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
 
@@ -48,10 +51,13 @@ def test_both_set_up_commands_are_shown_and_exist() -> None:
 def test_the_tables_are_what_was_measured() -> None:
     assert "<!-- node-results -->" in README
     assert "<!-- performance -->" in README
-    assert "<!-- graph-results -->" in README
+    page = (ROOT / "docs/results.md").read_text()
+    assert all(f"<!-- {name} -->" in page for name in blocks_of_the_page(tables.RESULTS))
     for name in tables.FILES:
         text = (ROOT / name).read_text()
         assert tables.written(text) == text, "run python -m benchmarks.tables"
+    for name, figure in figures(tables.RESULTS).items():
+        assert (tables.FIGURES / name).read_text() == figure, "run python -m benchmarks.tables"
 
 
 def test_bring_your_own_graph_works_as_shown(tmp_path: Path) -> None:

@@ -16,8 +16,8 @@ from graphmae.cli.main import app
 from graphmae.runtime.errors import DataError, InputError
 
 QUICK = [
-    "encoder.hidden_channels=16", "encoder.num_layers=2", "encoder.output=last", "train.epochs=3",
-    "train.batch_size=16", "evaluation.readout=mean+max",
+    "encoder.hidden_channels=16", "encoder.num_layers=2", "encoder.output=all", "train.epochs=3",
+    "train.batch_size=16", "evaluation.readout=mean+max", "evaluation.standardize=true",
 ]  # fmt: skip
 
 
@@ -55,11 +55,11 @@ def test_a_folder_of_graphs_is_pre_trained_on_and_judged_in_ten_folds(tmp_path: 
     assert 80 < result.mean <= 100
     assert result.scores != result.column("pretrained", "inner")
     header, lines = result.table()
-    assert header == ["", "accuracy, ten folds", "inner folds"]
+    assert header == ["", "accuracy, ten folds", "accuracy, ten folds, reading chosen inside", "inner folds"]
     assert len(lines) == 4
     z = gm.embed(tmp_path / "run" / "seed-0", folder, readout="mean+max")
-    assert z.shape == (60, 32)
-    assert gm.embed(tmp_path / "run" / "seed-0", folder, level="node")[0].shape[1] == 16
+    assert z.shape == (60, 64)
+    assert gm.embed(tmp_path / "run" / "seed-0", folder, level="node")[0].shape[1] == 32
     again = gm.evaluate(tmp_path / "run" / "seed-0", folder, seeds=[0])
     assert again.mean == pytest.approx(result.scores[0])
 
@@ -85,7 +85,7 @@ def test_on_the_command_line(tmp_path: Path) -> None:
         app, ["embed", str(tmp_path / "mine"), str(folder), "--level", "graph", "--readout", "max", "-o", str(out)]
     )
     assert done.exit_code == 0, done.output
-    assert np.loadtxt(out, delimiter=",").shape == (60, 16)
+    assert np.loadtxt(out, delimiter=",").shape == (60, 32)
     done = CliRunner().invoke(app, ["evaluate", str(tmp_path / "mine"), str(folder), "--json"])
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout.splitlines()[-1])["rule"] == "folds"

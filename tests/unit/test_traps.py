@@ -202,3 +202,61 @@ def test_trap_the_decoders_first_gradient_froze_its_bias() -> None:
     sound = decoders.GAT(in_channels=4, out_channels=6, bias="fixed")
     ScaledCosineError()(sound(codes, EDGES, rows), target).backward()
     assert all(p.grad.abs().max() < 1e3 for p in sound.parameters())
+
+
+@pytest.mark.parametrize("name", ["gcn", "gin", "molecule-gin"])
+def test_trap_only_the_gat_decoder_starts_from_a_bias_of_zeros(name: str) -> None:
+    """The published GCN and GIN decoders start elsewhere, and so do not have the frozen bias: another ablation."""
+    decoder = decoders.build(name, in_channels=16, out_channels=400)
+    bound = {"gcn": 16, "gin": 16, "molecule-gin": 32}[name] ** -0.5
+    assert 0.8 * bound < decoder.bias.abs().max() <= bound
+    assert not decoders.GAT(in_channels=16, out_channels=400).bias.any()
+    edges = torch.arange(4).expand(2, -1)
+    ScaledCosineError()(decoder(torch.zeros(4, 16), edges, torch.arange(4)), torch.rand(4, 400)).backward()
+    assert decoder.bias.grad.abs().max() < 1e3
+
+
+def test_trap_the_mlp_decoder_drops_out_between_its_maps_not_before() -> None:
+    decoder = decoders.MLP(in_channels=4, out_channels=5, num_layers=1, dropout=0.9)
+    codes = torch.rand(6, 4)
+    assert torch.equal(decoder(codes, EDGES, None), decoder(codes, EDGES, None))  # one map: nothing is dropped
+    deeper = decoders.MLP(in_channels=4, out_channels=5, num_layers=2, dropout=0.9)
+    assert not torch.equal(deeper(codes, EDGES, None), deeper(codes, EDGES, None))
+    deeper.eval()
+    assert torch.equal(deeper(codes, EDGES, None), deeper(codes, EDGES, None))
+
+
+def test_trap_molecules_mask_one_atom_more_than_the_rate() -> None:
+    mask = RandomNodeMask(rate=0.25, count="one-more")
+    for n in range(2, 60):
+        expected = min(int(0.25 * n + 1), n - 1)
+        assert len(mask.draw(n).masked) == expected
+    sizes = torch.tensor([3, 8, 21])
+    batch = torch.arange(3).repeat_interleave(sizes)
+    drawn = mask.draw(len(batch), batch=batch).masked
+    assert torch.bincount(batch[drawn]).tolist() == [1, 3, 6]
+    padded = mask.draw_padded(batch, sizes)
+    assert torch.bincount(batch[padded.masked]).tolist() == [1, 3, 6]
+
+
+def test_trap_a_masked_atom_has_an_embedding_of_its_own() -> None:
+    torch.manual_seed(0)
+    own = gm.GraphMAE(
+        encoders.MoleculeGIN(124, hidden_channels=300, mask_embedding=True), decoders.GIN(300, 119),
+        mask=RandomNodeMask(0.25, count="one-more"),
+    )  # fmt: skip
+    assert own.mask_token.shape == (300,)
+    bound = (6 / (125 + 300)) ** 0.5  # Xavier, as one row more in the table of atoms
+    assert 0.9 * bound < own.mask_token.abs().max() <= bound
+    assert float(own.encoder.embed.weight.detach().abs().max()) == pytest.approx((6 / 424) ** 0.5, rel=0.02)
+    seen = []
+    own.encoder.blocks[0].register_forward_hook(lambda block, inputs, out: seen.append(inputs[0].detach()))
+    x = torch.eye(124)[torch.randint(119, (8,))]
+    edges = torch.cat([torch.arange(8).expand(2, -1), torch.stack([torch.arange(7), torch.arange(1, 8)])], 1)
+    own(x, edges).backward()
+    token_rows = (seen[0] == own.mask_token.detach()).all(1)
+    assert int(token_rows.sum()) == int(0.25 * 8 + 1)
+    assert torch.allclose(seen[0][~token_rows], own.encoder.embed(x)[~token_rows])
+    assert own.mask_token.grad.abs().sum() > 0
+    old = gm.GraphMAE(encoders.MoleculeGIN(124, hidden_channels=300), decoders.GIN(300, 119))
+    assert old.mask_token.shape == (124,)  # checkpoints from before keep their meaning

@@ -12,7 +12,10 @@ from ..config.library import find, names
 from ..runtime.errors import InputError
 from .options import Import, Json, Set, import_parts, print_json
 
-recipes = typer.Typer(help="The published experiments, one file each.", no_args_is_help=True)
+recipes = typer.Typer(
+    help="Experiments, one file each: node/, graph/, molecule/ and ablation/ as published, others as they say.",
+    no_args_is_help=True,
+)
 
 
 @recipes.command("list")
@@ -26,8 +29,9 @@ def list_(json_: Json = False) -> None:
         print_json({name: {"title": title, "published": published} for name, title, published in found})
         return
     for name, title, published in found:
-        number = f"{published['mean']} ± {published['std']} {published['metric']}" if published else ""
-        typer.echo(f"{name:18} {title:34} {number}".rstrip())
+        number = published["mean"] if published else ""
+        spread = f" ± {published['std']}" if published and "std" in published else ""
+        typer.echo(f"{name:37} {f'{number}{spread}':14} {title}".rstrip())
 
 
 @recipes.command()

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from threading import Lock
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
@@ -87,9 +88,9 @@ def kernel_folds(kernels: Mapping[Reading, np.ndarray], y: np.ndarray, seed: int
     """The same for kernels [N, N] that are given, one of which each fold chooses; `held` is one of them."""
     labels, folds = _folds(y, seed)
 
-    def evaluated(fold: tuple[np.ndarray, np.ndarray]) -> FoldScores:
+    def evaluated(fold: _Fold) -> FoldScores:
         def fitted(name: Reading, quick: bool) -> tuple[float, float]:
-            return _fitted(kernels[name], lambda rows: -1.0, labels, *fold, quick)
+            return _fitted(kernels[name], lambda rows: -1.0, labels, fold, quick)
 
         return _chosen(fitted, list(kernels), held, len(labels) > MANY)
 
@@ -115,12 +116,12 @@ def svm_folds(
     wanted = list(dict.fromkeys([*readings, *([] if held is None else [held])]))
     unscaled = _Blocks(pooled, [reading for reading in wanted if not reading.standardize])
 
-    def evaluated(fold: tuple[np.ndarray, np.ndarray]) -> FoldScores:
-        scaled = _Blocks(pooled, [reading for reading in wanted if reading.standardize], fold[0])
+    def evaluated(fold: _Fold) -> FoldScores:
+        scaled = _Blocks(pooled, [reading for reading in wanted if reading.standardize], fold.train)
 
         def fitted(reading: Reading, quick: bool) -> tuple[float, float]:
             blocks = scaled if reading.standardize else unscaled
-            return _fitted(blocks.distances(reading), partial(blocks.width, reading), labels, *fold, quick)
+            return _fitted(blocks.distances(reading), partial(blocks.width, reading), labels, fold, quick)
 
         return _chosen(fitted, readings, held, len(readings) > 1 and len(labels) > MANY)
 
@@ -154,16 +155,26 @@ def check_folds(y: np.ndarray) -> None:
         raise DataError(f"the smallest class has {counts.min()} of the graphs; ten folds need at least {FOLDS} of each")
 
 
-def _folds(y: np.ndarray, seed: int) -> tuple[np.ndarray, list[tuple[np.ndarray, np.ndarray]]]:
-    """Classes counted from 0, and the ten (training, test) parts."""
+class _Fold(NamedTuple):
+    """A training and a test part, and how the training part is divided again: (to fit on, held out)."""
+
+    train: np.ndarray
+    test: np.ndarray
+    inner: list[tuple[np.ndarray, np.ndarray]]
+
+
+def _folds(y: np.ndarray, seed: int) -> tuple[np.ndarray, list[_Fold]]:
+    """Classes counted from 0, and the ten folds."""
     check_folds(y)
     labels = np.unique(y, return_inverse=True)[1]
-    return labels, list(StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(labels, labels))
+    outer = StratifiedKFold(FOLDS, shuffle=True, random_state=seed)
+    return labels, [
+        _Fold(train, test, [(train[a], train[b]) for a, b in StratifiedKFold(INNER_FOLDS).split(train, labels[train])])
+        for train, test in outer.split(labels, labels)
+    ]
 
 
-def _in_threads(
-    evaluated: Callable[[tuple[np.ndarray, np.ndarray]], FoldScores], folds: list[tuple[np.ndarray, np.ndarray]]
-) -> list[FoldScores]:
+def _in_threads(evaluated: Callable[[_Fold], FoldScores], folds: list[_Fold]) -> list[FoldScores]:
     workers = min(cpu_count(), len(folds))
     with (
         unattended(),
@@ -178,21 +189,20 @@ def _fitted(
     matrix: np.ndarray,
     width: Callable[[np.ndarray], float],
     labels: np.ndarray,
-    train: np.ndarray,
-    test: np.ndarray,
+    fold: _Fold,
     quick: bool = False,
 ) -> tuple[float, float]:
     """(accuracy of the best C on the inner folds, test accuracy with that C). `quick`: on one inner fold, no test."""
     strengths, classes = np.array(STRENGTHS), int(labels.max()) + 1
-    inner = []
-    for a, b in StratifiedKFold(INNER_FOLDS).split(train, labels[train]):
-        fit, held = train[a], train[b]
-        inner.append(accuracies(matrix, width(fit), labels, fit, held, strengths, classes))
-        if quick:
-            return float(inner[0].max()), float("nan")
+    inner = [
+        accuracies(matrix, width(fit), labels, fit, held, strengths, classes)
+        for fit, held in (fold.inner[:1] if quick else fold.inner)
+    ]
     hits = np.mean(inner, axis=0)
     best = int(hits.argmax())  # the smallest C among equals, as a grid search takes the first
-    strength = strengths[best : best + 1]
+    if quick:
+        return float(hits[best]), float("nan")
+    train, test, strength = fold.train, fold.test, strengths[best : best + 1]
     return float(hits[best]), float(accuracies(matrix, width(train), labels, train, test, strength, classes)[0])
 
 

@@ -38,11 +38,10 @@ def reproduce(
     paper. With several devices ("cuda:0,cuda:1"; "auto" is all of them), each has a process of its own and takes the
     next experiment.
     """
-    wanted = [
-        e for e in experiments_of(table) if not (only := list(only)) or any(t in f"{e.group}/{e.name}" for t in only)
-    ]
+    texts = list(only)
+    wanted = [e for e in experiments_of(table) if not texts or any(text in f"{e.group}/{e.name}" for text in texts)]
     if not wanted:
-        raise InputError(f"nothing in the table {table!r} matches {', '.join(only)}")
+        raise InputError(f"nothing in the table {table!r} matches {', '.join(texts)}")
     wanted = wanted if seeds is None else [replace(e, seeds=seeds) for e in wanted]
     out, devices = Path(out), _devices(device)
     work = [(e, out, root, jobs) for e in wanted if not _is_done(e, out)]

@@ -1,0 +1,73 @@
+"""The page shows what the ledger has, marks the best row whichever it is, and says what is missing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+from graphmae.report import Entry, write_ledger
+from graphmae.report.figures import figures
+from graphmae.report.page import blocks, effects_table, graph_gain, graph_table, node_table
+
+
+def fold(test: float, inner: float) -> dict[str, list[float]]:
+    return {"chosen-test": [test] * 10, "chosen-inner": [inner] * 10}
+
+
+def test_bold_is_the_best_row_not_ours(tmp_path: Path) -> None:
+    rows = {"raw": {"last": [50.0, 51.0]}, "untrained": {"last": [60.0, 60.5]}, "pretrained": {"last": [80.0, 80.4]}}
+    entry = Entry("node/cora", [], "last", seeds=[0, 1], rows=rows)
+    better = Entry("supervised/cora-gat", [], "best-validation", rows={"supervised": {"best-validation": [90.0, 91.0]}})
+    write_ledger(tmp_path / "node-cora.json", {"graphmae": entry, "supervised-gat": better})
+    table = node_table(tmp_path, ["cora"])
+    bold = [line for line in table.splitlines() if "**" in line]
+    assert len(bold) == 1 and "supervised GAT" in bold[0]
+
+
+def test_whole_graphs_choose_between_trainings_inside_each_fold(tmp_path: Path) -> None:
+    def entry(pretrained: tuple[float, float], untrained: tuple[float, float]) -> Entry:
+        rows = {
+            row: {"folds": [value[0], value[0] + 1], "chosen": [value[0], value[0]]}
+            for row, value in (("pretrained", pretrained), ("untrained", untrained), ("raw", (40.0, 40.0)))
+        }
+        folds = {
+            row: [fold(*value), fold(*value)] for row, value in (("pretrained", pretrained), ("untrained", untrained))
+        }
+        return Entry("graph/mutag", [], "folds", seeds=[0, 1], rows=rows, folds=folds)
+
+    published, tuned = entry((85.0, 80.0), (83.0, 84.0)), entry((70.0, 90.0), (88.0, 81.0))
+    write_ledger(tmp_path / "graph-mutag.json", {"published": published, "tuned": tuned})
+    line = next(line for line in graph_table(tmp_path).splitlines() if "MUTAG" in line)
+    cells = [text.strip() for text in line.split("|")]
+    assert cells[4].startswith("83.00")  # untrained: the published architecture has the better inner folds
+    assert cells[7].startswith("70.00")  # pre-trained: the tuned training does, though its test folds are worse
+    assert "| MUTAG | chosen inside | 70.00 | 83.00 | -13.00" in graph_gain(tmp_path)
+
+
+def test_effects_are_confirmed_opposite_or_neither(tmp_path: Path) -> None:
+    def entry(*scores: float) -> Entry:
+        return Entry("x", [], "last", rows={"pretrained": {"last": list(scores)}})
+
+    write_ledger(
+        tmp_path / "ablation-cora.json",
+        {
+            "full": entry(84.0, 84.1, 84.2), "no-mask": entry(80.0, 80.2, 80.1), "no-remask": entry(86.0, 86.3, 86.1),
+            "mse": entry(83.0, 85.2, 84.1),
+        },
+    )  # fmt: skip
+    verdicts = [line.split("|")[6].strip() for line in effects_table(tmp_path).splitlines() if "| Cora |" in line]
+    assert verdicts == ["confirmed", "opposite", "not confirmed", "not run yet", "not run yet"]
+
+
+def test_an_empty_ledger_gives_a_page_and_figures(tmp_path: Path) -> None:
+    assert all(blocks(tmp_path).values())
+    for text in figures(tmp_path).values():
+        assert "not run yet" in text
+        ElementTree.fromstring(text)
+
+
+def test_reports_know_no_torch() -> None:
+    code = "import sys, graphmae.report.page, graphmae.report.figures; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
