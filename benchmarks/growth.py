@@ -13,7 +13,7 @@ import torch
 
 import graphmae as gm
 from benchmarks.works import Work, sized
-from graphmae.runtime.environment import hardware
+from graphmae.runtime.environment import commit, hardware
 
 DEGREE, CHANNELS = 10, 64
 
@@ -47,6 +47,7 @@ def main() -> None:
         sized.cache_clear()
         count *= math.sqrt(10)
     found = {"device": hardware(str(device)), "edges": edges, "seconds": seconds, "slope": slope(edges, seconds)}
+    found["commit"] = commit()
     found["slope_of_large"] = slope(edges[-3:], seconds[-3:])
     print(
         json.dumps(found)

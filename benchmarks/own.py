@@ -26,7 +26,7 @@ from graphmae import config, defaults, evaluation, pretrained, pretraining, tuni
 from graphmae.data import GraphSet, NodeDataset, from_scipy, from_tables, load
 from graphmae.data.splits import with_split
 from graphmae.runtime.device import numerics, resolve_device
-from graphmae.runtime.environment import hardware
+from graphmae.runtime.environment import commit, hardware
 
 
 def synthetic(root: str | None, **options: Any) -> NodeDataset:
@@ -126,7 +126,7 @@ def main() -> None:
             tuned = tuning.tune(dataset, recipe, trials=options.trials, device=options.device)
             line["tuned"] = judged(dataset, tuned.recipe, list(range(options.seeds)), device)["pretrained"]
             line["tuned_settings"] = max(tuned.trials, key=lambda trial: trial["score"] or 0)["settings"]
-        line |= {"seconds": round(time.perf_counter() - began), "hardware": hardware(str(device))}
+        line |= {"seconds": round(time.perf_counter() - began), "hardware": hardware(str(device)), "commit": commit()}
         lines.append(line)
         means = {row: f"{np.mean(line[row]):.1f}" for row in ("raw", "untrained", "pretrained", "tuned") if row in line}
         print(name, means, f"{line['seconds']} s", flush=True)

@@ -20,7 +20,7 @@ from typing import Any
 import torch
 
 from benchmarks.works import WORKS, Work, dense_seconds
-from graphmae.runtime.environment import hardware, peak_bytes, versions
+from graphmae.runtime.environment import commit, hardware, peak_bytes, versions
 from graphmae.runtime.errors import GraphMAEError
 
 ROUNDS = 3
@@ -66,6 +66,7 @@ def measure(work: Work, device: torch.device, rounds: int) -> dict[str, Any]:
         "ours_bytes": peaks["ours"],
         "rounds": rounds,
         "versions": versions(),
+        "commit": commit(),
     }
     if work.graphs_an_epoch:
         line["stock_graphs_per_second"], line["ours_graphs_per_second"] = (

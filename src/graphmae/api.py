@@ -176,7 +176,7 @@ def embed(
     """Embeddings of every node, [num_nodes, out_channels]; a list of tensors where there are several graphs.
     Of tables (paths of nodes and edges) one row for every row of the node table; `columns` names id, source, target.
     `network` is a model, a bare encoder, or the folder of a checkpoint. With `level="graph"`, and by itself for a
-    set of graphs (by name or folder, not a list), one row a graph, pooled by `readout`: "mean", "max", "sum", or
+    set of graphs (by name or folder, not a list), one row per graph, pooled by `readout`: "mean", "max", "sum", or
     several side by side, "mean+max"; by default that of the checkpoint's recipe, else the mean.
     """
     if level not in LEVELS:

@@ -42,7 +42,7 @@ def pretrain_on(
 ) -> Path:
     """Pre-train on a data set's name, a graph file or tables; returns the checkpoint's folder.
 
-    What to train is what the recipe says; without one it is chosen by the data, said, and written to recipe.toml.
+    What to train is what the recipe says; without one it is chosen by the data, reported, and written to recipe.toml.
     """
     sources = [sources] if isinstance(sources, str | Path) else list(sources)
     if out is not None and not resume and (Path(out) / "recipe.json").is_file():

@@ -59,7 +59,7 @@ class GraphMAE(nn.Module):
                 "first few, but not more"
             )
         if not 0 <= drop_edge < 1:
-            raise ConfigError(f"drop_edge must lie in [0, 1), not {drop_edge}")
+            raise ConfigError(f"drop_edge must be in [0, 1), not {drop_edge}")
         self.encoder, self.decoder = encoder, decoder
         self.mask = mask or masking.RandomNodeMask()
         self.loss = loss or losses.ScaledCosineError()

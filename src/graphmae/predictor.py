@@ -44,7 +44,7 @@ class Predictor(nn.Module):
     ) -> None:
         super().__init__()
         if not 0 <= dropout < 1:
-            raise ConfigError(f"finetune.dropout must lie in [0, 1), not {dropout}")
+            raise ConfigError(f"finetune.dropout must be in [0, 1), not {dropout}")
         self.encoder, self.names, self.kind, self.readout, self.dropout = encoder, tuple(names), kind, readout, dropout
         self.inputs: dict[str, object] = {}  # how features and self-loops were treated; stored with the weights
         if isinstance(encoder, StackedEncoder):

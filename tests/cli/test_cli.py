@@ -173,7 +173,7 @@ def test_wrong_input_ends_with_one_message_and_nothing_written(tmp_path: Path, t
         return done
 
     refused(run("run", "node/coral"), "unknown recipe", "did you mean 'node/cora'")
-    refused(run("run", "default", "--set", "mask.rate=1.5"), "mask.rate must lie strictly between 0 and 1")
+    refused(run("run", "default", "--set", "mask.rate=1.5"), "mask.rate must be strictly between 0 and 1")
     refused(run("run", "default", "--set", "mask.rate"), "section.key=value")
     refused(run("run", "default", "--seeds", "a-b"), "--seeds")
     refused(run("run", "default", "--device", "warp"), "unknown device")

@@ -13,11 +13,12 @@ from graphmae import kernels, model
 from graphmae.config import Finetune, Train
 from graphmae.data import GraphSet
 from graphmae.data.molecules import Assay
-from graphmae.evaluation import finetune_predictor
+from graphmae.evaluation import finetune_predictor, run_supervised, settle_norms
 from graphmae.kernels import reference
 from graphmae.layers import Linear
 from graphmae.training import GraphStore, TrainingState, pretrain_model
 from graphmae.training.optim import make_optimizer
+from raw_files import write_rings_and_stars
 
 pytestmark = pytest.mark.gpu
 cuda = pytest.importorskip("graphmae.kernels.cuda", reason="Triton is not installed", exc_type=ImportError)
@@ -345,3 +346,44 @@ def test_a_predictor_learns_on_the_device(mode: str) -> None:
     assert abs(there - here) < 8
     if mode != "frozen":  # an encoder drawn at random does not know it
         assert there > 65
+
+
+@pytest.mark.parametrize("name", ["default", "graph"])
+def test_seeds_that_take_turns_on_the_device_are_those_that_run_alone(name: str, tmp_path: Path) -> None:
+    """Streams, recorded steps and generators of their own: the same scores to rounding, and nobody waits for ever."""
+    if name == "default":
+        recipe = gm.recipe("default", "data.num_nodes=300", "train.epochs=30", "evaluation.epochs=20")
+    else:
+        folder = write_rings_and_stars(tmp_path / "shapes")
+        base = gm.recipe("graph/mutag").to_dict()
+        base["data"] = {"name": "tu", "path": str(folder)}
+        recipe = gm.recipe(base, "train.epochs=4", "train.batch_size=16", "evaluation.baselines=['raw', 'untrained']")
+    alone = gm.run(recipe, range(4), tmp_path / "alone", device="cuda", progress=False)
+    together = gm.run(recipe, range(4), tmp_path / "together", device="cuda", jobs=3, progress=False)
+    assert together.seeds == alone.seeds
+    for one, other in zip(alone.runs, together.runs, strict=True):
+        assert other["loss"] == pytest.approx(one["loss"], rel=0.05)
+        assert other["rows"]["pretrained"][alone.rule] == pytest.approx(one["rows"]["pretrained"][alone.rule], abs=8)
+
+
+def test_statistics_of_an_untrained_encoder_are_the_same_on_both_devices() -> None:
+    found = []
+    for device in ("cpu", "cuda"):
+        torch.manual_seed(0)
+        encoder = gm.encoders.GIN(8, hidden_channels=16, num_layers=3, norm="batch", dropout=0.5)
+        data = gm.data.load("synthetic", num_nodes=200, num_words=8)
+        settle_norms(encoder, data, torch.device(device))
+        found.append(torch.cat([v.flatten().float().cpu() for k, v in encoder.state_dict().items() if "running" in k]))
+    assert torch.allclose(*found, rtol=1e-3, atol=1e-4)
+
+
+def test_supervised_rows_are_recorded_and_learn() -> None:
+    recipe = gm.recipe(
+        "supervised/cora-gat", "data.name=synthetic", "supervised.epochs=40", 'supervised.candidates=[""]'
+    )
+    data = gm.data.load("synthetic", num_nodes=400)
+    scores = [
+        run_supervised(recipe, data, 0, Path("unused"), torch.device(device))["rows"]["supervised"]["best-validation"]
+        for device in ("cpu", "cuda")
+    ]
+    assert abs(scores[0] - scores[1]) < 6 and scores[1] > 60

@@ -14,30 +14,12 @@ from typer.testing import CliRunner
 import graphmae as gm
 from graphmae.cli.main import app
 from graphmae.runtime.errors import DataError, InputError
+from raw_files import write_rings_and_stars
 
 QUICK = [
     "encoder.hidden_channels=16", "encoder.num_layers=2", "encoder.output=all", "train.epochs=3",
     "train.batch_size=16", "evaluation.readout=mean+max", "evaluation.standardize=true",
 ]  # fmt: skip
-
-
-def write_rings_and_stars(folder: Path, count: int = 60, classes: tuple[int, int] = (-1, 1)) -> Path:
-    """Rings and stars of 3 to 8 nodes: the class is the shape, the node labels are noise."""
-    folder.mkdir(parents=True)
-    random = np.random.default_rng(0)
-    edges, owner, labels, kinds = [], [], [], []
-    first = 1
-    for g in range(count):
-        n, ring = int(random.integers(3, 9)), g % 2 == 0
-        pairs = [(i, (i + 1) % n) for i in range(n)] if ring else [(0, i) for i in range(1, n)]
-        edges += [f"{first + a}, {first + b}\n{first + b}, {first + a}\n" for a, b in pairs]
-        owner += [f"{g + 1}\n"] * n
-        kinds += [f"{k}\n" for k in random.integers(0, 3, n)]
-        labels.append(f"{classes[0] if ring else classes[1]}\n")
-        first += n
-    for part, lines in (("A", edges), ("graph_indicator", owner), ("graph_labels", labels), ("node_labels", kinds)):
-        (folder / f"SHAPES_{part}.txt").write_text("".join(lines))
-    return folder
 
 
 def recipe(folder: Path, *changes: str) -> gm.config.Recipe:

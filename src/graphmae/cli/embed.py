@@ -26,7 +26,7 @@ def embed(
     source: Source = "",
     target: Target = "",
     level: Annotated[
-        str, typer.Option("--level", help="node, graph, or auto: one row a graph where there are many.")
+        str, typer.Option("--level", help="node, graph, or auto: one row per graph where there are many.")
     ] = "auto",
     readout: Annotated[
         str | None,

@@ -40,7 +40,7 @@ def pretrain(
     torch.save (.pt), a folder with TU files (NAME_A.txt, NAME_graph_indicator.txt, …), a file of molecules, one SMILES
     a line (.smi, .smi.gz; needs RDKit), or a data set such as cora, mutag or synthetic.
 
-    Without --recipe, settings are chosen by the data, said, and written to recipe.toml in the run's folder, to be
+    Without --recipe, settings are chosen by the data, reported, and written to recipe.toml in the run's folder, to be
     edited and used again. Columns become features by their kind; --set data.kinds='{ zip = "category" }' sets it.
 
     Example: graphmae pretrain nodes.csv edges.csv --label topic --out runs/mine

@@ -64,7 +64,7 @@ def parse(raw: Mapping[str, Any], name: str) -> Recipe:
             if wrong := mismatch(values[key], hints[key]):
                 problems.append(f"mask.{key} {wrong}")
             elif key == "drop_edge" and not 0 <= values[key] < 1:
-                problems.append(f"mask.drop_edge must lie in [0, 1), not {values[key]}")
+                problems.append(f"mask.drop_edge must be in [0, 1), not {values[key]}")
     if "mask" in good:
         good["mask"] = mask
     for section in PARTS:

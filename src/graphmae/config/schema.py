@@ -122,7 +122,7 @@ class Finetune:
             *_below(self.batch_size, 2, "finetune.batch_size"),
             *_below(self.weight_decay, 0, "finetune.weight_decay"),
             *([] if self.lr > 0 else [f"finetune.lr must be above 0, not {self.lr}"]),
-            *([] if 0 <= self.dropout < 1 else [f"finetune.dropout must lie in [0, 1), not {self.dropout}"]),
+            *([] if 0 <= self.dropout < 1 else [f"finetune.dropout must be in [0, 1), not {self.dropout}"]),
             *_readout_problems(self.readout, "finetune.readout"),
         ]
 

@@ -87,7 +87,7 @@ class NodeDataset:
         return list(self.graphs) if self.whole is None else [self.graphs[i] for i in self.whole]
 
     def gather(self, per_graph: list[Tensor], split: Split) -> tuple[Tensor, Tensor]:
-        """Rows of `per_graph` (one tensor a graph, one row a node) and labels that belong to a split."""
+        """Rows of `per_graph` (one tensor per graph, one row per node) and labels that belong to a split."""
         rows = [per_graph[i][mask.to(per_graph[i].device)] for i, mask in self.splits[split]]
         labels = [self.graphs[i].y[mask] for i, mask in self.splits[split]]
         return torch.cat(rows), torch.cat(labels).to(rows[0].device)

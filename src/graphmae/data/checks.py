@@ -63,7 +63,7 @@ def _labels(data: Data) -> list[str]:
         return []
     nodes = data.x.size(0)
     if not isinstance(y, Tensor) or y.dim() not in (1, 2) or len(y) != nodes:
-        rows = f"has {len(y)} rows" if isinstance(y, Tensor) and y.dim() else "is not a tensor with one row a node"
+        rows = f"has {len(y)} rows" if isinstance(y, Tensor) and y.dim() else "is not a tensor with one row per node"
         return [f"y {rows} for {nodes} nodes"]
     if y.dim() == 2 and y.size(1) == 1:
         y = y.flatten()

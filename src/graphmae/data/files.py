@@ -72,7 +72,7 @@ def section_of(sources: str | Path | Sequence[str | Path]) -> dict[str, Any]:
         if len(sources) > 1:
             if wrong := [str(path) for path in sources if not is_table(path)]:
                 raise DataError(
-                    f"{wrong[0]} is no table; of several files, the first is a node table, the others edges"
+                    f"{wrong[0]} is not a table; of several files, the first is a node table, the others edges"
                 )
             return {"name": "tables", "nodes": str(sources[0]), "edges": [str(path) for path in sources[1:]]}
         source: str | Path = sources[0]

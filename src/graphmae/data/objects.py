@@ -81,7 +81,7 @@ def from_scipy(
     try:
         dense = np.asarray(x.toarray() if hasattr(x, "toarray") else x, dtype=np.float32)
     except (TypeError, ValueError):
-        raise DataError("x must hold numbers, one row a node") from None
+        raise DataError("x must hold numbers, one row per node") from None
     if dense.ndim != 2 or len(dense) != adjacency.shape[0]:
         raise DataError(f"x has the shape {dense.shape} for an adjacency of {adjacency.shape[0]} nodes")
     coo = adjacency.tocoo()

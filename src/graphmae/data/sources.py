@@ -66,7 +66,7 @@ class RawFiles:
         return found
 
     def is_complete(self, root: Path | None) -> bool:
-        """Whether every file lies in the root or the cache already."""
+        """Whether every file is in the root or the cache already."""
         return len(self._present(root)) == len(self.files)
 
     def _present(self, root: Path | None) -> dict[str, Path]:

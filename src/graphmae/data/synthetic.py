@@ -40,7 +40,7 @@ def synthetic(
         raise ConfigError("data.words_per_node must be at least 1 and data.num_words at least data.num_topics")
     for key, value in (("topic_share", topic_share), ("homophily", homophily)):
         if not 0 <= value <= 1:
-            raise ConfigError(f"data.{key} must lie in [0, 1], not {value}")
+            raise ConfigError(f"data.{key} must be in [0, 1], not {value}")
     rng = np.random.Generator(np.random.PCG64(seed))
     topic = rng.permutation(np.arange(num_nodes) % num_topics)
 

@@ -28,7 +28,7 @@ class Block(nn.Module):
     ) -> None:
         super().__init__()
         if not 0 <= dropout < 1:
-            raise ConfigError(f"dropout must lie in [0, 1), not {dropout}")
+            raise ConfigError(f"dropout must be in [0, 1), not {dropout}")
         in_channels, width = int(conv.in_channels), int(conv.width)  # type: ignore[arg-type]
         self.conv, self.dropout = conv, dropout
         self.finish = NormAct(norm, width, activation)

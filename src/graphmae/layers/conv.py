@@ -45,7 +45,7 @@ class GATConv(nn.Module):
         if heads < 1:
             raise ConfigError(f"heads must be at least 1, not {heads}")
         if not 0 <= attention_dropout < 1:
-            raise ConfigError(f"attention_dropout must lie in [0, 1), not {attention_dropout}")
+            raise ConfigError(f"attention_dropout must be in [0, 1), not {attention_dropout}")
         self.in_channels, self.out_channels, self.heads = in_channels, out_channels, heads
         self.concat, self.width = concat, heads * out_channels if concat else out_channels
         self.attention_dropout, self.negative_slope = attention_dropout, negative_slope

@@ -111,10 +111,10 @@ class RandomNodeMask(NodeMask):
         count: Literal["nearest", "one-more"] = "nearest",
     ) -> None:
         if not 0 < rate < 1:
-            raise ConfigError(f"mask.rate must lie strictly between 0 and 1, not {rate}")
+            raise ConfigError(f"mask.rate must be strictly between 0 and 1, not {rate}")
         for name, value in (("replace_rate", replace_rate), ("keep_rate", keep_rate)):
             if not 0 <= value <= 1:
-                raise ConfigError(f"mask.{name} must lie in [0, 1], not {value}")
+                raise ConfigError(f"mask.{name} must be in [0, 1], not {value}")
         if replace_rate + keep_rate > 1:
             raise ConfigError(f"mask.replace_rate + mask.keep_rate must be at most 1, not {replace_rate + keep_rate}")
         if count not in ("nearest", "one-more"):

@@ -25,7 +25,7 @@ def check_seeds(seeds: Iterable[int]) -> list[int]:
     if not found or len(set(found)) != len(found):
         raise InputError(f"seeds must be given, each once; got {found}")
     if outside := [seed for seed in found if not 0 <= seed < 2**32]:
-        raise InputError(f"seeds must lie between 0 and {2**32 - 1}, not {outside[0]}")
+        raise InputError(f"seeds must be between 0 and {2**32 - 1}, not {outside[0]}")
     return found
 
 

@@ -55,7 +55,7 @@ def fit(
     Args:
         step: a batch in, the loss out.
         batches: called once an epoch.
-        metrics: a JSONL file, one line an epoch.
+        metrics: a JSONL file, one line per epoch.
         state: saved every `seconds_between_saves`, on Ctrl-C and at the end; with `resume` training goes on from it.
         capture: record the step on CUDA and replay it; for a single batch of fixed shapes.
         store: batches are numbers of graphs in it, and steps are recorded on CUDA for a few shapes.

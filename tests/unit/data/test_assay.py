@@ -129,7 +129,7 @@ def test_files_as_people_have_them(tmp_path: Path) -> None:
     assert read_assay(marked).names == ("y",)
     for name, content, message in (
         ("fake.csv.gz", b"smiles,y\nC,1\n", "damaged or no .gz file"),
-        ("list.smi", b"CCO\n", "is no table"),
+        ("list.smi", b"CCO\n", "is not a table"),
         ("open.csv", b'smiles,name,y\nC,"a,1\nCC,b,0\n', "quotation mark left open"),
         ("huge.csv", b"smiles,y\nC,1e300\nCC,2\n", "too large"),
     ):

@@ -29,7 +29,7 @@ def test_a_sound_graph_passes(tiny: Data) -> None:
         ({"edge_index": torch.rand(2, 3)}, "whole numbers"),
         ({"edge_index": torch.zeros(3, 4, dtype=torch.long)}, r"\[2, edges\]"),
         ({"y": torch.zeros(11, dtype=torch.long)}, "y has 11 rows for 12 nodes"),
-        ({"y": torch.tensor(3)}, "one row a node"),
+        ({"y": torch.tensor(3)}, "one row per node"),
         ({"y": torch.full((12,), 10**12)}, "names class"),
         ({"y": torch.rand(12, 3)}, "0 and 1 alone"),
         ({"y": torch.rand(12)}, "whole"),

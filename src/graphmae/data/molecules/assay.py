@@ -1,4 +1,4 @@
-"""A table of molecules with measured targets: one row a molecule, an empty cell where nothing was measured."""
+"""A table of molecules with measured targets: one row per molecule, an empty cell where nothing was measured."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ def column_names(path: str | Path) -> list[str]:
 def _table(path: Path) -> tuple[list[str], list[list[str]]]:
     with open_table(path) as (lines, separator):
         if not separator:
-            raise InputError(f"{path} is no table: it must be a .csv or .tsv file (or .gz of one) with a header")
+            raise InputError(f"{path} is not a table: it must be a .csv or .tsv file (or .gz of one) with a header")
         rows = [row for row in csv.reader(lines, delimiter=separator, strict=True) if row]
     if len(rows) < 2:
         raise DataError(f"{path} is empty: it needs a line of column names and a row for every molecule")

@@ -43,7 +43,7 @@ def read_lines(files: Iterable[Path], column: str | None = None) -> Iterator[Lin
 
 @contextmanager
 def open_table(file: Path) -> Iterator[tuple[Iterable[str], str]]:
-    """(the lines of a file, plain or .gz; what separates its columns, empty where it is no table)."""
+    """(the lines of a file, plain or .gz; what separates its columns, empty where it is not a table)."""
     packed = file.suffix.lower() == ".gz"
     kind = Path(file.stem).suffix if packed else file.suffix
     # Excel writes a mark in front of UTF-8; nobody can see it.

@@ -43,7 +43,7 @@ ARRAYS = ("sizes", "atoms", "bonds", "kinds", "lines")
 
 @dataclass(frozen=True)
 class MoleculeStore:
-    """Molecules that lie in `folder`; arrays are mapped into memory, not read.
+    """Molecules in `folder`; arrays are mapped into memory, not read.
 
     >>> store = MoleculeStore.open("zinc")  # doctest: +SKIP
     >>> len(store), store.graphs(range(256)).in_channels  # doctest: +SKIP
