@@ -80,7 +80,7 @@ def run(
     def finish(seed: int) -> None:
         with preserved_randomness(seed):
             scores = run_seed(seed=seed, folder=folders[seed], device=place, display=display if jobs == 1 else quiet)
-        write_json(folders[seed] / SCORES, scores)
+        write_json(folders[seed] / SCORES, {**scores, "commit": commit()})
         forget_state(folders[seed])
         _announce(scores, recipe, dataset)
 
@@ -105,7 +105,7 @@ def run(
         peak_bytes=max(run["peak_bytes"] for run in runs),
         hardware=hardware(str(place)),
         versions=versions(),
-        commit=commit(),
+        commit=", ".join(dict.fromkeys(run.get("commit", "") for run in runs)),  # a resumed run may have several
     )
     result.save(out / "result.json")
     return result
