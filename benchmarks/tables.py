@@ -60,7 +60,7 @@ def _short(scores: list[float], best: float, digits: int = 1) -> str:
     """Mean ± deviation; bold where it is the best."""
     mean = sum(scores) / len(scores)
     text = f"{mean:.{digits}f}" + (f" ± {deviation(scores):.{digits}f}" if len(set(scores)) > 1 else "")
-    return f"**{text}**" if mean == best else text
+    return f"**{text}**" if abs(mean - best) < 1e-9 else text
 
 
 def own_results() -> str:
@@ -70,7 +70,7 @@ def own_results() -> str:
     for line in load("own-graphs.json"):
         means = {row: sum(line[row]) / len(line[row]) for row in columns}
         best = max(means.values())
-        cells = [f"**{mean:.1f}**" if mean == best else f"{mean:.1f}" for mean in means.values()]
+        cells = [f"**{mean:.1f}**" if best - mean < 0.05 else f"{mean:.1f}" for mean in means.values()]
         lines.append(f"| {line['graph']} | {' | '.join(cells)} |")
     return "\n".join(lines)
 

@@ -67,7 +67,7 @@ class GraphMAE(nn.Module):
         self.inputs: dict[str, object] = {}  # how features and self-loops were treated; stored with the weights
         self.trained_on: dict[str, object] = {}  # what, for the model card; stored as well
         self.mask_token = nn.Parameter(torch.zeros(features))
-        self.masks_embeddings = bool(getattr(encoder, "mask_embedding", False))
+        self.masks_embeddings = isinstance(encoder, encoders.MoleculeGIN) and encoder.mask_embedding
         if self.masks_embeddings:  # published: one row more in the table of atoms, initialised like the others
             table = torch.empty(features + 1, int(encoder.hidden_channels))  # type: ignore[arg-type]
             self.mask_token = nn.Parameter(nn.init.xavier_uniform_(table)[0].clone())

@@ -14,7 +14,7 @@ import torch
 
 from . import config, experiment, model
 from .report import Comparison, Entry, Experiment, entry_of, experiments_of, read_ledger, write_ledger
-from .runtime.errors import DataError, GraphMAEError, InputError
+from .runtime.errors import DataError, GraphMAEError, InputError, Interrupted
 from .training import quiet
 from .training.progress import Display
 
@@ -72,7 +72,10 @@ def _is_done(e: Experiment, out: Path) -> bool:
 
 def _keep(e: Experiment, entry: Entry, out: Path) -> None:
     path = out / "results" / e.file
-    write_ledger(path, {**read_ledger(path), e.name: entry})
+    known = read_ledger(path)
+    if entry.unavailable and e.name in known and known[e.name].rows:
+        return  # fewer seeds are better than none
+    write_ledger(path, {**known, e.name: entry})
 
 
 def _run(e: Experiment, out: Path, root: str | Path | None, jobs: int, device: str, display: Display = quiet) -> Entry:
@@ -85,6 +88,8 @@ def _run(e: Experiment, out: Path, root: str | Path | None, jobs: int, device: s
         result = experiment.run(
             recipe, range(e.seeds), folder, root=root, device=device, resume=resume, jobs=jobs, display=display
         )
+    except Interrupted:
+        raise
     except DataError as error:
         logger.warning("%s/%s: no data (%s)", e.group, e.name, error)
         return Entry(e.recipe, list(e.changes), unavailable=f"data not at hand: {error}")

@@ -37,7 +37,7 @@ def frozen_scores(encoder: nn.Module, assay: Assay, readout: str, device: torch.
         else:
             on_val, on_test = (float(roc_auc(answers[part], truth[part]).nanmean()) for part in (val, test))
             tried.append((on_val, on_test, 0.0))
-    quality, found, mae = max(tried)
+    quality, found, mae = max(tried, key=lambda scores: scores[0])  # the first, the smallest C, among equals
     validation = -quality if is_regression else quality
     out = {"last": found, "best-validation": found, "validation-last": validation, "validation-best": validation}
     return {**out, "mae": mae} if is_regression else out

@@ -12,11 +12,12 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+FAST = {"contract", "reassoc", "nsz", "arcp"}  # sums in any order; infinities keep their meaning
 TOLERANCE = 1e-3
 TINY = 1e-12
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@njit(cache=True, nogil=True, fastmath=FAST)
 def _optimise(kernel, y, strength, alpha, grad):  # type: ignore[no-untyped-def]
     """Improve `alpha` [n] in place until it is optimal; `grad` = Qα − 1 goes along. Returns the offset."""
     n = len(y)

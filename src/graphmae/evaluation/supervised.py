@@ -60,7 +60,8 @@ class GraphClassifier(nn.Module):
     def forward(self, batch: GraphBatch) -> Tensor:
         """[B, classes]."""
         assert batch.graph.sizes is not None
-        codes, ptr = self.encoder(batch.x, batch.graph), nn.functional.pad(batch.graph.sizes.cumsum(0), (1, 0))
+        edges = batch.graph if isinstance(self.encoder, encoders.StackedEncoder) else batch.graph.edge_index
+        codes, ptr = self.encoder(batch.x, edges), nn.functional.pad(batch.graph.sizes.cumsum(0), (1, 0))
         pooled = torch.cat([kernels.pool(codes, ptr, way) for way in self.ways], dim=1)
         return self.head(nn.functional.dropout(pooled, self.dropout, self.training))
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _NormBase
 
 from ..data import GraphSet, MoleculeStore, NodeDataset
 from ..data.molecules import Assay
@@ -28,19 +29,20 @@ def settle_norms(
     encoder: nn.Module, dataset: NodeDataset | GraphSet | MoleculeStore | Assay, device: torch.device
 ) -> nn.Module:
     """Set the statistics of every batch norm by one pass over the unlabelled graphs, in place, without dropout."""
-    norms = [module for module in encoder.modules() if isinstance(module, nn.modules.batchnorm._BatchNorm)]
+    norms = [m for m in encoder.modules() if isinstance(m, _NormBase) and m.running_mean is not None]
     if not norms:
         return encoder
-    momenta = [norm.momentum for norm in norms]
+    momenta, seen = [norm.momentum for norm in norms], 0
     encoder.to(device).eval()
     for norm in norms:
         norm.reset_running_stats()
     for module in encoder.modules():  # the norms look at the batch; dropout, which belongs to the layers, stays off
-        module.training = isinstance(module, NormAct | nn.modules.batchnorm._BatchNorm)
+        module.training = isinstance(module, NormAct | _NormBase)
     with preserved_randomness():
-        for number, (x, graph) in enumerate(_batches(encoder, dataset, device)):
+        for x, graph in _batches(encoder, dataset, device):
+            seen += len(x)
             for norm in norms:
-                norm.momentum = 1 / (number + 1)  # the mean over all batches
+                norm.momentum = len(x) / seen  # the mean over all nodes
             encoder(x, graph)
     for norm, momentum in zip(norms, momenta, strict=True):
         norm.momentum = momentum
@@ -56,6 +58,7 @@ def _batches(
             yield graph.x.to(device), graph.edge_index.to(device)
         return
     store = GraphStore(graphs.parts() if isinstance(graphs, MoleculeStore) else graphs, device)
-    for ids in torch.randperm(len(store), generator=torch.Generator().manual_seed(0)).split(AT_ONCE):
+    order = torch.randperm(len(store), generator=torch.Generator().manual_seed(0))
+    for ids in order.chunk(max(1, len(store) // AT_ONCE)):  # about the same size each: none of a single node
         batch = store.take(ids)
         yield batch.x, batch.graph if isinstance(encoder, StackedEncoder) else batch.graph.edge_index

@@ -137,9 +137,11 @@ def compared(ours: list[float], published: dict[str, Any] | None) -> tuple[float
 
 def paired(ours: list[float], others: list[float]) -> tuple[float, float, float]:
     """(mean difference, half its 95 % interval, p of a paired t-test) over the same seeds."""
-    differences = [a - b for a, b in zip(ours, others, strict=True)]
-    if len(differences) < 2 or deviation(differences) == 0:
-        return statistics.fmean(differences), 0.0, 1.0 if not any(differences) else 0.0
+    differences = [a - b for a, b in zip(ours, others, strict=False)]  # both lists count their seeds from 0
+    if len(differences) < 2:
+        return statistics.fmean(differences) if differences else float("nan"), float("nan"), 1.0
+    if deviation(differences) == 0:
+        return differences[0], 0.0, 0.0 if differences[0] else 1.0
     from scipy.stats import ttest_1samp
 
     return statistics.fmean(differences), interval(differences), float(ttest_1samp(differences, 0.0).pvalue)
@@ -151,7 +153,7 @@ def nested(folds: list[list[dict[str, Any]]]) -> list[float]:
     `folds`: for every experiment, one entry per seed; fold k of a seed is the same division everywhere.
     """
     scores = []
-    for experiments in zip(*folds, strict=True):
+    for experiments in zip(*folds, strict=False):
         taken = []
         for k in range(len(experiments[0]["chosen-test"])):
             best = max(experiments, key=lambda seed: seed["chosen-inner"][k])

@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 import torch
 
 from .device import numeric_mode, restore_numeric_mode
+from .errors import Interrupted
 from .seed import random_state, restore_random_state
 
 Result = TypeVar("Result")
@@ -62,16 +63,20 @@ class _Member:
         self.stream = torch.cuda.Stream(device) if device.type == "cuda" else None
         self.held: Any = None
         self.cuda_random: Any = None
-        if self.stream is not None:
-            self.cuda_random = _generator(device).clone_state()
 
     def enter(self) -> None:
         self.turn.take()
-        if self.cuda_random is not None:
-            # A recorded step keeps drawing from the generator it was recorded with, so that is exchanged as a whole.
-            self.outside = _generator(self.device).graphsafe_get_state()
-            _generator(self.device).graphsafe_set_state(self.cuda_random)
-        self._exchange()
+        try:
+            if self.stream is not None:
+                if self.cuda_random is None:
+                    self.cuda_random = _generator(self.device).clone_state()
+                # A recorded step keeps drawing from the generator it was recorded with: that is exchanged as a whole.
+                self.outside = _generator(self.device).graphsafe_get_state()
+                _generator(self.device).graphsafe_set_state(self.cuda_random)
+            self._exchange()
+        except BaseException:
+            self.turn.give()
+            raise
 
     def leave(self) -> None:
         self._exchange()
@@ -124,6 +129,20 @@ def unattended() -> Iterator[None]:
         member.enter()
 
 
+@contextmanager
+def _taking_turns(turn: _Turn, device: torch.device) -> Iterator[None]:
+    """Make this thread a member, from its first turn to its last."""
+    member = _Member(turn, device)
+    _member.set(member)
+    if member.stream is not None:
+        torch.cuda.set_stream(member.stream)
+    member.enter()
+    try:
+        yield
+    finally:
+        member.leave()
+
+
 def side_by_side(
     functions: Sequence[Callable[[], Result]], device: torch.device, width: int
 ) -> Iterable[tuple[int, Result]]:
@@ -143,21 +162,17 @@ def side_by_side(
 
     def work(number: int, function: Callable[[], Result]) -> None:
         nonlocal running
-        member = _Member(turn, device)
-        _member.set(member)
-        if member.stream is not None:
-            torch.cuda.set_stream(member.stream)
-        member.enter()
         try:
-            result = function()
+            with _taking_turns(turn, device):
+                result = function()
             with news:
                 ended.append((number, result))
         except BaseException as error:
-            turn.failed = True
+            # One that stopped because it was asked to lets the others stop where they can be resumed, too.
+            turn.failed = turn.failed or not isinstance(error, Interrupted)
             with news:
                 errors.append(error)
         finally:
-            member.leave()
             with news:
                 running -= 1
                 news.notify_all()
@@ -172,23 +187,23 @@ def side_by_side(
         threading.Thread(target=contextvars.Context().run, args=(work, *following), daemon=True).start()
         return True
 
+    more = True
     while True:
         try:
             with news:
-                while running < width and start():
+                while running < width and (more := start()):
                     pass
-                news.wait_for(lambda: ended or errors or running < width, timeout=0.5)
+                if not running and not ended:
+                    break
+                news.wait_for(lambda: ended or not running or (more and running < width), timeout=0.5)
                 done, ended[:] = list(ended), []
             yield from done
-            with news:
-                if running == 0 and not ended and (turn.failed or turn.interrupted or not start()):
-                    break
         except KeyboardInterrupt:
             if turn.interrupted:
                 raise
             turn.interrupted = True
-    real = [error for error in errors if not isinstance(error, _Stopped)]
-    if real:
-        raise real[0]
+    real = [error for error in errors if not isinstance(error, _Stopped | Interrupted)]
+    for error in [*real, *errors]:
+        raise error
     if turn.interrupted:
         raise KeyboardInterrupt

@@ -121,3 +121,18 @@ def test_the_untrained_row_is_not_below_raw_features_for_want_of_statistics() ->
 
     found = judge_graphs(settle_norms(fresh(), data, CPU), fresh, data, settings, 0, CPU).rows
     assert found["untrained"]["chosen"] >= found["raw"]["chosen"]
+
+
+def test_a_last_graph_alone_does_not_make_half_of_the_statistics(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Batches have about the same size and count by their nodes: cut otherwise, the statistics stay the same."""
+    from graphmae.evaluation import untrained
+
+    found = []
+    for size in (60, 59, 20):
+        monkeypatch.setattr(untrained, "AT_ONCE", size)
+        with preserved_randomness(0):
+            encoder = encoders.GIN(3, hidden_channels=8, num_layers=1, norm="batch")
+        settle_norms(encoder, graphs(60), CPU)
+        found.append(encoder.blocks[0].finish.norm.running_mean)
+    assert torch.allclose(found[0], found[1])
+    assert (found[0] - found[2]).abs().max() < 0.35 * found[0].abs().max()

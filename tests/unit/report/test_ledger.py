@@ -52,6 +52,7 @@ def test_paired_differences() -> None:
     assert (difference, p) == (pytest.approx(1.0), pytest.approx(ttest_rel(ours, others).pvalue))
     assert width > 0
     assert paired([1.0, 2.0], [1.0, 2.0])[2] == 1.0
+    assert paired([80.0], [79.0])[2] == 1.0  # one seed shows nothing
 
 
 def test_nested_choice_takes_what_is_best_on_inner_folds_whatever_the_test_says() -> None:

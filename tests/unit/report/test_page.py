@@ -41,9 +41,16 @@ def test_whole_graphs_choose_between_trainings_inside_each_fold(tmp_path: Path) 
     write_ledger(tmp_path / "graph-mutag.json", {"published": published, "tuned": tuned})
     line = next(line for line in graph_table(tmp_path).splitlines() if "MUTAG" in line)
     cells = [text.strip() for text in line.split("|")]
-    assert cells[4].startswith("83.00")  # untrained: the published architecture has the better inner folds
-    assert cells[7].startswith("70.00")  # pre-trained: the tuned training does, though its test folds are worse
-    assert "| MUTAG | chosen inside | 70.00 | 83.00 | -13.00" in graph_gain(tmp_path)
+    assert cells[4].startswith("83.00")  # untrained: the published architecture
+    assert cells[6].startswith("**85.50") and cells[7].startswith("85.00")  # the published training, held and chosen
+    assert cells[8].startswith("70.00")  # either: the tuned one has the better inner folds, though worse test folds
+    assert "| MUTAG | reading chosen inside | 2 | 85.00 | 83.00 | +2.00" in graph_gain(tmp_path)
+
+
+def test_a_difference_without_evidence_is_not_shown_whatever_its_sign(tmp_path: Path) -> None:
+    rows = {"pretrained": {"folds": [80.0, 84.0, 81.0]}, "untrained": {"folds": [82.0, 82.0, 82.0]}}
+    write_ledger(tmp_path / "graph-mutag.json", {"published": Entry("graph/mutag", [], "folds", rows=rows)})
+    assert graph_gain(tmp_path).splitlines()[-1].endswith("| not shown |")
 
 
 def test_effects_are_confirmed_opposite_or_neither(tmp_path: Path) -> None:

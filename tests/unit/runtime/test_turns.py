@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from graphmae.runtime.device import numerics
+from graphmae.runtime.errors import Interrupted
 from graphmae.runtime.seed import preserved_randomness
 from graphmae.runtime.turns import is_interrupted, pass_turn, side_by_side, unattended
 
@@ -87,6 +88,16 @@ def test_others_go_on_while_one_is_unattended() -> None:
     assert dict(side_by_side([waiting, working], CPU, width=2)) == {0: True, 1: True}
 
 
+def test_waiting_for_the_last_ones_costs_nothing() -> None:
+    def sleeping() -> None:
+        with unattended():
+            time.sleep(1.0)
+
+    before = time.process_time()
+    list(side_by_side([sleeping, sleeping], CPU, width=4))
+    assert time.process_time() - before < 0.5
+
+
 def test_the_first_error_ends_all() -> None:
     rounds = 0
 
@@ -103,6 +114,29 @@ def test_the_first_error_ends_all() -> None:
     with pytest.raises(ValueError, match="broken"):
         list(side_by_side([endless, failing, endless], CPU, width=2))
     assert rounds < 10**6
+
+
+def test_one_that_stops_when_asked_lets_the_others_stop_by_themselves() -> None:
+    saved = []
+
+    def stopping(name: str, rounds: int) -> None:
+        for _ in range(rounds):
+            pass_turn()
+        saved.append(name)
+        raise Interrupted("stopped")
+
+    with pytest.raises(Interrupted):
+        list(side_by_side([lambda: stopping("a", 1), lambda: stopping("b", 30)], CPU, width=2))
+    assert sorted(saved) == ["a", "b"]
+
+
+def test_a_turn_that_cannot_be_taken_is_an_error_not_a_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(self: object) -> None:
+        raise RuntimeError("no generator")
+
+    monkeypatch.setattr("graphmae.runtime.turns._Member._exchange", broken)
+    with pytest.raises(RuntimeError, match="no generator"):
+        list(side_by_side([lambda: None, lambda: None], CPU, width=2))
 
 
 def test_outside_nothing_happens() -> None:
