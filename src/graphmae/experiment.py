@@ -105,7 +105,7 @@ def run(
         peak_bytes=max(run["peak_bytes"] for run in runs),
         hardware=hardware(str(place)),
         versions=versions(),
-        commit=", ".join(dict.fromkeys(run.get("commit", "") for run in runs)),  # a resumed run may have several
+        commit=", ".join(dict.fromkeys(run["commit"] for run in runs if run.get("commit"))),  # resumed: several
     )
     result.save(out / "result.json")
     return result
