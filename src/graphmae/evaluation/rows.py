@@ -12,6 +12,7 @@ from ..data import NodeDataset
 from ..embedding import embed_graph
 from ..runtime.seed import preserved_randomness
 from .clustering import cluster_scores
+from .linear_model import linear_model_score
 from .linear_probe import linear_probes
 from .neighbours import neighbour_score
 from .supervised import supervised_scores
@@ -23,14 +24,18 @@ Scores = dict[str, float]
 def representation_scores(
     dataset: NodeDataset, per_graph: list[Tensor], config: Evaluation, seeds: Sequence[int], device: torch.device
 ) -> list[Scores]:
-    """Linear probe by both rules, k-NN and (for single labels) k-means, on one representation of every node."""
+    """Linear probe by both rules, k-NN and, for single labels, a converged linear model and k-means, on one
+    representation of every node."""
     train, val, test = (dataset.gather(per_graph, split) for split in ("train", "val", "test"))
     classes = dataset.num_classes
     sizes = [int(mask.sum()) for _, mask in dataset.splits["train"]]
     found = linear_probes(train, val, test, classes, config, seeds, device, sizes)
     nearest = neighbour_score(train, test, classes)
+    converged = None if dataset.multilabel else linear_model_score(train, val, test)
     for seed, scores in zip(seeds, found, strict=True):
         scores["knn"] = nearest
+        if converged is not None:
+            scores["converged"] = converged
         if not dataset.multilabel:
             scores |= cluster_scores(*test, classes, seed)
     return found

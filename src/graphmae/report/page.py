@@ -43,8 +43,13 @@ def node_table(results: Path, sets: Iterable[str] = ("cora", "citeseer", "pubmed
     sets = list(sets)
     ledgers = {name: read_ledger(results / f"node-{name}.json") for name in sets}
     lines: list[tuple[str, list[list[float]]]] = [
-        ("raw features, last epoch", [_scores(ledgers[s], "graphmae", "raw", "last") for s in sets]),
-        ("untrained encoder, last epoch", [_scores(ledgers[s], "graphmae", "untrained", "last") for s in sets]),
+        *[
+            (f"{title}, {label}", [
+                _scores(ledgers[s], "graphmae", row, rule) or _scores(ledgers[s], "baselines", row, rule) for s in sets
+            ])
+            for row, title in (("raw", "raw features"), ("untrained", "untrained encoder"))
+            for rule, label in (("last", "last epoch"), ("converged", "converged"))
+        ],
         *[
             (f"supervised {kind.upper()}, best validation epoch", [
                 _scores(ledgers[s], f"supervised-{kind}", "supervised", "best-validation") for s in sets
@@ -53,7 +58,9 @@ def node_table(results: Path, sets: Iterable[str] = ("cora", "citeseer", "pubmed
         ],
         *[
             (f"GraphMAE, {title}", [_scores(ledgers[s], "graphmae", "pretrained", rule) for s in sets])
-            for rule, title in (("best-validation", "best validation epoch"), ("last", "last epoch"))
+            for rule, title in (
+                ("converged", "converged"), ("best-validation", "best validation epoch"), ("last", "last epoch"),
+            )
         ],
     ]  # fmt: skip
     out = [f"| | {' | '.join(NODE_SETS[s] for s in sets)} |", "|---" * (len(sets) + 1) + "|"]

@@ -7,6 +7,7 @@ import torch
 
 from graphmae.config import Evaluation
 from graphmae.evaluation import cluster_scores, linear_probe, linear_probes, neighbour_score, score
+from graphmae.evaluation.linear_model import linear_model_score
 
 CPU = torch.device("cpu")
 
@@ -89,3 +90,22 @@ def test_rows_of_several_graphs_take_a_step_for_every_few_of_them() -> None:
         assert seen == [60] * 3
     finally:
         module.classification_loss = original  # type: ignore[assignment]
+
+
+def test_the_converged_model_does_not_depend_on_the_scale_of_its_input() -> None:
+    """Small features are far from fitted after the probe's steps, and the same to a model that converges."""
+    tiny = [(1e-4 * x, y) for x, y in (blobs(0), blobs(1), blobs(2))]
+    whole = linear_model_score(blobs(0), blobs(1), blobs(2))
+    assert whole is not None and whole > 90
+    assert linear_model_score(*tiny) == pytest.approx(whole, abs=1.7)
+    few_steps = Evaluation(lr=0.01, epochs=20)
+    assert linear_probe(*tiny, 3, few_steps, 0, CPU)["last"] < whole
+
+
+def test_the_converged_model_chooses_on_validation_alone() -> None:
+    train, val, test = blobs(0), blobs(1, spread=1.0), blobs(2, spread=1.0)
+    wrong = (test[0], (test[1] + 1) % 3)
+    right = linear_model_score(train, val, test)
+    other = linear_model_score(train, val, wrong)
+    assert right is not None and other is not None and right > 60 > 40 > other
+    assert linear_model_score((train[0][:20], train[1][:20]), val, test) is None  # one class: nothing to learn
