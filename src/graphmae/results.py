@@ -195,9 +195,9 @@ def interval(scores: list[float]) -> float:
     """
     if len(scores) < 2:
         return 0.0
-    from scipy.stats import t
+    from scipy.special import stdtrit  # scipy.stats takes most of a second to import
 
-    return float(t.ppf(0.975, len(scores) - 1)) * deviation(scores) / len(scores) ** 0.5
+    return float(stdtrit(len(scores) - 1, 0.975)) * deviation(scores) / len(scores) ** 0.5
 
 
 def described(scores: list[float]) -> dict[str, float]:
