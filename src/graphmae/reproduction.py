@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import multiprocessing
+import textwrap
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -92,7 +93,8 @@ def _run(e: Experiment, out: Path, root: str | Path | None, jobs: int, device: s
         raise
     except DataError as error:
         logger.warning("%s/%s: no data (%s)", e.group, e.name, error)
-        return Entry(e.recipe, list(e.changes), unavailable=f"data not at hand: {error}")
+        short = textwrap.shorten(str(error).split(" (and ")[0], 100, placeholder=" …")
+        return Entry(e.recipe, list(e.changes), unavailable=f"data not at hand: {short}")
     except GraphMAEError as error:
         logger.warning("%s/%s failed: %s", e.group, e.name, error)
         return Entry(e.recipe, list(e.changes), unavailable=f"failed: {error}")

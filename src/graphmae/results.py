@@ -34,7 +34,7 @@ RULE_LABELS = {
     "roc-auc": "edges held out",
 }
 CHECK_LABELS = {
-    "converged": "linear model, C by validation",
+    "converged": "converged probe",
     "knn": "k-NN",
     "nmi": "NMI",
     "ari": "ARI",
