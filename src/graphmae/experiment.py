@@ -201,7 +201,7 @@ def _run_seed(
     resume: bool,
     display: Display,
 ) -> dict[str, Any]:
-    quick = replace(recipe.evaluation, baselines=())
+    quick = replace(recipe.evaluation, baselines=(), converged=False, choose=False)  # between epochs: the score alone
     network = model.build(recipe, dataset.in_channels)
     network.inputs, network.trained_on = dict(dataset.treatment), facts_of(dataset, recipe.train, seed)
 

@@ -105,7 +105,7 @@ def tune(
         with numerics(place, made.train.precision):
             if not labelled:
                 return float(anomaly_scores(network, dataset.graphs[0], place, 2, share=0.5).nanmean())
-            settings_of = replace(made.evaluation, baselines=())
+            settings_of = replace(made.evaluation, baselines=(), converged=False)
             fresh: Callable[[], Any] = lambda: pretrained.fresh_encoder(network)  # noqa: E731
             rows = evaluation.judge(network.encoder, fresh, dataset, settings_of, seed, place)
         return rows["pretrained"]["validation-last"]

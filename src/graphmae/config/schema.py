@@ -72,6 +72,7 @@ class Evaluation:
     supervised_epochs: int = 200
     readout: str = "mean"  # of whole graphs: mean, max, sum, or several with + between
     standardize: bool = False  # columns of whole graphs' embeddings, on the training folds
+    converged: bool = True  # also score nodes with a linear model to convergence, its C chosen on validation
     choose: bool = True  # also score whole graphs with the reading chosen inside each fold
     every: int = 0  # probe every so many epochs of pre-training; 0: at the end only
 

@@ -15,6 +15,7 @@ from .. import kernels
 from ..config import Evaluation
 from ..data import GraphSet
 from ..embedding import READOUTS, embed_graphs, every_layer
+from ..encoders import StackedEncoder
 from ..runtime.errors import DataError
 from ..runtime.seed import preserved_randomness
 from .svm import MANY, FoldScores, Pooled, Reading, kernel_folds, summary, svm_folds
@@ -54,7 +55,7 @@ def judge_graphs(
         _record(out, row, svm_folds(pooled, labels, seed, readings, held), held)
 
     with preserved_randomness(seed):
-        layers = str(getattr(encoder, "output", "last"))
+        layers = encoder.output if isinstance(encoder, StackedEncoder) else "last"
         score("pretrained", pooled_layers(encoder, graphs, device), layers)
         if "raw" in config.baselines:
             score("raw", pooled_features(graphs))

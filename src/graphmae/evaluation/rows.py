@@ -31,7 +31,8 @@ def representation_scores(
     sizes = [int(mask.sum()) for _, mask in dataset.splits["train"]]
     found = linear_probes(train, val, test, classes, config, seeds, device, sizes)
     nearest = neighbour_score(train, test, classes)
-    converged = None if dataset.multilabel else linear_model_score(train, val, test)
+    wanted = config.converged and not dataset.multilabel
+    converged = linear_model_score(train, val, test) if wanted else None
     for seed, scores in zip(seeds, found, strict=True):
         scores["knn"] = nearest
         if converged is not None:
