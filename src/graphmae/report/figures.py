@@ -9,12 +9,13 @@ from html import escape
 from pathlib import Path
 
 from ..results import interval
-from .ledger import read_ledger
-from .paper import ABLATION_SETS, GAMMAS, GRAPH_SETS, MASK_RATES, NODE_SETS
+from .ledger import Entry, read_ledger
+from .paper import ABLATION_SETS, GAMMAS, GRAPH_SETS, MASK_RATES, NO_DECAY, NODE_SETS
 
 WIDTH, HEIGHT = 240, 190
 LEFT, RIGHT, TOP, BOTTOM = 44, 10, 26, 34
 COLOUR = "#2563a8"
+OTHER_COLOUR = "#b26a00"
 
 
 @dataclass(frozen=True)
@@ -24,13 +25,15 @@ class Curve:
     Attributes:
         points: (x, mean, half the interval).
         marked: the x of the published setting.
-        seeds: how many stand behind each point.
+        seeds: how many there are for each point.
+        others: the same without weight decay, where it was run.
     """
 
     title: str
     points: Sequence[tuple[float, float, float]]
     marked: float
     seeds: int
+    others: Sequence[tuple[float, float, float]] = ()
 
 
 def figures(results: Path) -> dict[str, str]:
@@ -41,12 +44,20 @@ def figures(results: Path) -> dict[str, str]:
         curves = []
         for name, mark in zip(ABLATION_SETS, marks[kind], strict=True):
             ledger = read_ledger(results / f"ablation-{name}.json")
-            found = [(value, ledger[key].scores()) for value in values if (key := f"{kind}-{value}") in ledger]
-            points = [(float(value), statistics.fmean(scores), interval(scores)) for value, scores in found]
-            seeds = max((len(scores) for _, scores in found), default=0)
-            curves.append(Curve({**NODE_SETS, **GRAPH_SETS}[name], points, mark, seeds))
+            keys = {float(value): f"{kind}-{value}" for value in values}
+            points, others = (
+                [(x, *_mean(ledger[key + ending])) for x, key in keys.items() if key + ending in ledger]
+                for ending in ("", NO_DECAY)
+            )
+            seeds = max((len(ledger[key].scores()) for key in keys.values() if key in ledger), default=0)
+            curves.append(Curve({**NODE_SETS, **GRAPH_SETS}[name], points, mark, seeds, others))
         out[f"ablation-{kind}.svg"] = svg(curves, label, [float(value) for value in values])
     return out
+
+
+def _mean(entry: Entry) -> tuple[float, float]:
+    scores = entry.scores()
+    return statistics.fmean(scores), interval(scores) if len(scores) > 1 else 0.0
 
 
 def svg(curves: Sequence[Curve], label: str, ticks: Sequence[float]) -> str:
@@ -61,8 +72,9 @@ def svg(curves: Sequence[Curve], label: str, ticks: Sequence[float]) -> str:
 
 def _panel(curve: Curve, label: str, ticks: Sequence[float]) -> str:
     inner_width, inner_height = WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM
-    lows = [mean - width for _, mean, width in curve.points] or [0.0]
-    highs = [mean + width for _, mean, width in curve.points] or [1.0]
+    drawn = [*curve.points, *curve.others]
+    lows = [mean - width for _, mean, width in drawn] or [0.0]
+    highs = [mean + width for _, mean, width in drawn] or [1.0]
     bottom, top = min(lows), max(highs)
     margin = max(0.05 * (top - bottom), 0.5)
     bottom, top = bottom - margin, top + margin
@@ -91,12 +103,16 @@ def _panel(curve: Curve, label: str, ticks: Sequence[float]) -> str:
         out.append(f'<line {line} stroke="#eee"/>')
     line = f'x1="{x(curve.marked):.1f}" x2="{x(curve.marked):.1f}" y1="{TOP}" y2="{TOP + inner_height}"'
     out.append(f'<line {line} stroke="#c33" stroke-dasharray="3 3"/>')
-    band = [(at, mean + width) for at, mean, width in curve.points]
-    band += [(at, mean - width) for at, mean, width in reversed(curve.points)]
-    out.append(f'<polygon points="{_path(band, x, y)}" fill="{COLOUR}" fill-opacity="0.15"/>')
-    line = _path([(at, mean) for at, mean, _ in curve.points], x, y)
-    out.append(f'<polyline points="{line}" fill="none" stroke="{COLOUR}" stroke-width="1.5"/>')
-    out += [f'<circle cx="{x(at):.1f}" cy="{y(mean):.1f}" r="2.5" fill="{COLOUR}"/>' for at, mean, _ in curve.points]
+    for points, colour in ((curve.others, OTHER_COLOUR), (curve.points, COLOUR)):
+        band = [(at, mean + width) for at, mean, width in points]
+        band += [(at, mean - width) for at, mean, width in reversed(points)]
+        line = _path([(at, mean) for at, mean, _ in points], x, y)
+        if points:
+            out.append(f'<polygon points="{_path(band, x, y)}" fill="{colour}" fill-opacity="0.15"/>')
+            out.append(f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="1.5"/>')
+        out += [f'<circle cx="{x(at):.1f}" cy="{y(mean):.1f}" r="2.5" fill="{colour}"/>' for at, mean, _ in points]
+    if curve.others:
+        out.append(f'<text x="{LEFT + 5}" y="{TOP + inner_height - 6}" fill="{OTHER_COLOUR}">no weight decay</text>')
     return "".join(out)
 
 

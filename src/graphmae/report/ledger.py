@@ -17,6 +17,7 @@ from typing import Any
 from ..results import Result, deviation, interval, read_json
 from .paper import Experiment
 
+SIGNIFICANT = 0.05
 WIDE = 2.0  # points: an interval this wide agrees with nearly everything
 
 
@@ -108,6 +109,10 @@ def cell(scores: list[float], digits: int = 2) -> str:
         return "–"
     mean = f"{statistics.fmean(scores):.{digits}f}"
     return f"{mean} ± {deviation(scores):.{digits}f} ({interval(scores):.{digits}f})" if len(scores) > 1 else mean
+
+
+def p_cell(value: float) -> str:
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
 def published_cell(published: dict[str, Any] | None) -> str:

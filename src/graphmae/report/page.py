@@ -6,19 +6,10 @@ import statistics
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from .ledger import Entry, cell, compared, nested, paired, published_cell, read_ledger
-from .paper import (
-    ABLATION_SETS,
-    ABLATIONS,
-    GAMMAS,
-    GRAPH_SETS,
-    MASK_RATES,
-    MOLECULE_SETS,
-    NODE_SETS,
-    SAME_AS_FULL,
-)
+from .ablations import ablation_table, curve_table, decay_table, effects_table
+from .ledger import SIGNIFICANT, Entry, cell, compared, nested, p_cell, paired, published_cell, read_ledger
+from .paper import GAMMAS, GRAPH_SETS, MASK_RATES, MOLECULE_SETS, NODE_SETS
 
-SIGNIFICANT = 0.05
 Ledger = dict[str, Entry]
 
 
@@ -30,6 +21,7 @@ def blocks(results: Path) -> dict[str, str]:
         "graph-gain": graph_gain,
         "molecule-table": molecule_table,
         "ablation-table": ablation_table,
+        "ablation-decay": decay_table,
         "ablation-effects": effects_table,
         "curve-rate": lambda folder: curve_table(folder, "rate", MASK_RATES),
         "curve-gamma": lambda folder: curve_table(folder, "gamma", GAMMAS),
@@ -131,7 +123,7 @@ def graph_gain(results: Path) -> str:
                 helps = "not shown" if p >= SIGNIFICANT else "yes" if difference > 0 else "no, it harms"
                 values = f"{statistics.fmean(ours[:seeds]):.2f} | {statistics.fmean(theirs[:seeds]):.2f}"
                 gap = f"{difference:+.2f} ± {width:.2f}"
-                out.append(f"| {title} | {label} | {seeds} | {values} | {gap} | {_p(p)} | {helps} |")
+                out.append(f"| {title} | {label} | {seeds} | {values} | {gap} | {p_cell(p)} | {helps} |")
     return "\n".join(out)
 
 
@@ -171,72 +163,6 @@ def molecule_table(results: Path) -> str:
     cells = " | ".join(_marked([complete[row]] if row in complete else [], best, 1) for row in rows)
     mean = f"{statistics.fmean(published):.1f}" if len(published) == len(MOLECULE_SETS) else "–"
     return "\n".join([*out, f"| average | | {cells} | {mean} |"])
-
-
-def ablation_table(results: Path) -> str:
-    """Each row changes one thing of the published settings; ours (95 %), and the paper's figure."""
-    ledgers = {name: read_ledger(results / f"ablation-{name}.json") for name in (*ABLATION_SETS, "citeseer")}
-    titles = {**NODE_SETS, **GRAPH_SETS}
-    names = [titles[name] for name in ledgers]
-    out = [f"| | {' | '.join(names)} |", "|---" * (len(names) + 1) + "|"]
-    for row, title in {"full": "**full method**", **ABLATIONS}.items():
-        cells = []
-        for name, ledger in ledgers.items():
-            if row in SAME_AS_FULL.get(name, ()):
-                cells.append("as the full method")
-                continue
-            entry = ledger.get(row)
-            if entry is None:
-                cells.append("–")
-                continue
-            figure = entry.published["mean"] if entry.published else None
-            cells.append(f"{cell(entry.scores())}" + (f"; published {figure:g}" if figure else ""))
-        out.append(f"| {title} | {' | '.join(cells)} |")
-    return "\n".join(out)
-
-
-def effects_table(results: Path) -> str:
-    """For every claim of the paper: is the difference there?"""
-    claims = {
-        "masking helps": ("full", "no-mask"),
-        "re-masking helps": ("full", "no-remask"),
-        "the scaled cosine error beats MSE": ("full", "mse"),
-        "a GNN decoder beats an MLP": ("full", "decoder-mlp"),
-        "substituting beats leaving unchanged": ("substitute", "keep"),
-    }
-    titles = {**NODE_SETS, **GRAPH_SETS}
-    out = ["| claim | set | difference (95 %) | p | published difference | verdict |", "|---|---|---|---|---|---|"]
-    for claim, (better, worse) in claims.items():
-        for name in ABLATION_SETS:
-            ledger = read_ledger(results / f"ablation-{name}.json")
-            first = "full" if better in SAME_AS_FULL[name] else better
-            if first not in ledger or worse not in ledger:
-                out.append(f"| {claim} | {titles[name]} | – | – | – | not run yet |")
-                continue
-            difference, width, p = paired(ledger[first].scores(), ledger[worse].scores())
-            if min(len(ledger[first].scores()), len(ledger[worse].scores())) < 2:
-                out.append(f"| {claim} | {titles[name]} | – | – | – | too few seeds |")
-                continue
-            verdict = "not confirmed" if p >= SIGNIFICANT else "confirmed" if difference > 0 else "opposite"
-            figures = [ledger[key].published for key in (first, worse)]
-            gap = f"{figures[0]['mean'] - figures[1]['mean']:+.2f}" if figures[0] and figures[1] else "–"
-            out.append(f"| {claim} | {titles[name]} | {difference:+.2f} ± {width:.2f} | {_p(p)} | {gap} | {verdict} |")
-    return "\n".join(out)
-
-
-def curve_table(results: Path, kind: str, values: Iterable[float]) -> str:
-    """The numbers behind a figure."""
-    values, titles = list(values), {**NODE_SETS, **GRAPH_SETS}
-    label = {"rate": "mask rate", "gamma": "γ"}[kind]
-    out = [f"| {label} | seeds | {' | '.join(f'{value:g}' for value in values)} |", "|---" * (len(values) + 2) + "|"]
-    for name in ABLATION_SETS:
-        ledger = read_ledger(results / f"ablation-{name}.json")
-        scores = [ledger[key].scores() if (key := f"{kind}-{value}") in ledger else [] for value in values]
-        if any(scores):
-            seeds = max(len(each) for each in scores)
-            cells = [f"{statistics.fmean(each):.1f}" if each else "–" for each in scores]
-            out.append(f"| {titles[name]} | {seeds} | {' | '.join(cells)} |")
-    return "\n".join(out)
 
 
 def provenance(results: Path) -> str:
@@ -286,7 +212,3 @@ def _marked(scores: list[float], best: float, digits: int = 2) -> str:
 def _once(scores: list[float]) -> list[float]:
     """A row that is the same for every seed has no deviation to show."""
     return scores[:1] if len(set(scores)) == 1 else scores
-
-
-def _p(value: float) -> str:
-    return "< 0.001" if value < 0.001 else f"{value:.3f}"
