@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -251,17 +252,31 @@ def test_recorded_batches_learn_like_taken_ones(monkeypatch: pytest.MonkeyPatch)
     assert losses[0] < 0.3
 
 
-def test_resume_on_cuda_restores_weights_and_generators(tmp_path: Path) -> None:
-    recipe = gm.recipe("default", "train.epochs=12")
-    dataset = gm.data.load("synthetic")
-    torch.manual_seed(0)
-    network = model.build(recipe, dataset.in_channels)
-    state, place = TrainingState(tmp_path / "state.safetensors"), torch.device("cuda")
-    pretrain_model(network, dataset.pretrain_graphs(), recipe.train, place, state=state, seconds_between_saves=0)
-    again = model.build(recipe, dataset.in_channels)
-    pretrain_model(again, dataset.pretrain_graphs(), recipe.train, place, state=state, resume=True)
-    for a, b in zip(network.parameters(), again.parameters(), strict=True):
-        assert torch.allclose(a, b, atol=1e-3)
+def test_a_run_that_was_killed_goes_on_as_if_it_had_not_been(tmp_path: Path) -> None:
+    recipe, dataset = gm.recipe("default", "train.epochs=12"), gm.data.load("synthetic")
+    graphs, device = dataset.pretrain_graphs(), torch.device("cuda")
+    state = TrainingState(tmp_path / "state.safetensors")
+
+    def trained(**options: Any) -> list[float]:
+        losses: list[float] = []
+        torch.manual_seed(0)
+        network = model.build(recipe, dataset.in_channels)
+        torch.manual_seed(1)
+        pretrain_model(network, graphs, recipe.train, device, log=lambda line: losses.append(line["loss"]), **options)
+        return losses
+
+    def kill(epoch: int) -> None:
+        if epoch == 8:  # the state of epoch 7 is saved by then, losses and all
+            raise KeyboardInterrupt
+
+    whole, other = trained(), trained(lr=1e-5)
+    with pytest.raises(KeyboardInterrupt):
+        trained(state=state, seconds_between_saves=0, after_epoch=kill)
+    torch.manual_seed(99)  # nothing of the present randomness may matter
+    rest = trained(state=state, resume=True)
+    assert len(whole) == 12 and len(rest) == 5
+    assert rest == pytest.approx(whole[7:], rel=1e-3)
+    assert rest != pytest.approx(other[7:], rel=1e-3)
 
 
 def molecules(count: int = 300) -> GraphSet:
@@ -306,13 +321,14 @@ def test_a_draw_within_graphs_masks_what_the_rate_says_and_favours_nobody() -> N
 def test_without_the_fast_kernels_training_on_the_device_works() -> None:
     recipe = gm.recipe("default", "encoder.hidden_channels=16", "encoder.heads=2")
     single = Data(x=torch.randn(50, 8), edge_index=torch.randint(50, (2, 200)))
-    settings = Train(epochs=5)
+    settings, device = Train(epochs=30), torch.device("cuda")
     with kernels.use("reference"):
         for graphs in ([single], molecules(20)):
             is_single = isinstance(graphs, list)
             network = model.build(recipe if is_single else gm.recipe("molecule/zinc"), 8 if is_single else 124)
-            outcome = pretrain_model(network, graphs, settings, torch.device("cuda"))
-            assert outcome.loss == outcome.loss
+            losses: list[float] = []
+            pretrain_model(network, graphs, settings, device, log=lambda line, to=losses: to.append(line["loss"]))
+            assert len(losses) == 30 and losses[-1] < 0.95 * losses[0]
 
 
 @pytest.mark.parametrize("mode", ["full", "staged", "frozen"])

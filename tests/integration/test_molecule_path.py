@@ -122,11 +122,11 @@ def test_frozen_and_staged_fine_tuning(checkpoint: Path, tmp_path: Path, mode: s
     options = ["finetune.epochs=6", f"finetune.mode={mode}", "finetune.baselines=[]", "finetune.balance=true"]
     options.append("finetune.rule=last")
     where = {"smiles": "SMILES", "split": "random", "overrides": options, "progress": False}
-    result = gm.finetune(checkpoint, table, ["basic"], tmp_path / "run", **where)
-    assert 0 <= result.mean <= 100
-    after = gm.load_predictor(tmp_path / "run").encoder.state_dict()
-    same = [torch.equal(before[key], after[key]) for key in before]
-    assert all(same) if mode == "frozen" else not any(same[:1])
+    gm.finetune(checkpoint, table, ["basic"], tmp_path / "run", **where)
+    after = gm.load_predictor(tmp_path / "run").encoder
+    same = [torch.equal(before[key], value) for key, value in after.state_dict().items()]
+    changed = [not torch.equal(before[key], value) for key, value in after.named_parameters()]
+    assert all(same) if mode == "frozen" else all(changed)
 
 
 @pytest.mark.usefixtures("own_cache")
@@ -138,7 +138,7 @@ def test_numbers_are_fine_tuned_on_with_errors_in_their_units(checkpoint: Path, 
     )  # fmt: skip
     assert result.metric == "rmse"
     assert result.mean < 2  # the numbers deviate by 3.5
-    assert result.column("pretrained", "mae")[0] < result.column("pretrained", "last")[0] + 1e-9
+    assert 0.4 < result.column("pretrained", "mae")[0] / result.column("pretrained", "last")[0] < 1
     assert float(gm.predict(tmp_path / "run", ["CCCCCCO"])[0]) == pytest.approx(6.5, abs=3)
 
 

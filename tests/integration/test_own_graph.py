@@ -118,8 +118,15 @@ def test_similar_anomalies_impute_links(folder: Path, tmp_path: Path) -> None:
     alike = json.loads(found.splitlines()[-1])["similar"]
     assert len(alike) == 3 and alike[0]["cosine"] >= alike[2]["cosine"] and node not in [a["id"] for a in alike]
     call("anomalies", folder / "run", *tables(folder), "-o", tmp_path / "scores.csv")
-    scores = list(csv.DictReader((tmp_path / "scores.csv").open()))
-    assert len(scores) == 400 and all(float(row["anomaly"]) >= 0 for row in scores)
+    scores = [float(row["anomaly"]) for row in csv.DictReader((tmp_path / "scores.csv").open())]
+    assert len(scores) == 400 and len(set(scores)) > 200
+    papers = pandas.read_csv(folder / "papers.csv")
+    words = [name for name in papers.columns if papers[name].dtype.kind in "if" and name != "id"]
+    papers.loc[7, words] = papers.loc[7, words] + 50 * papers[words].std().to_numpy()  # a node like no other
+    papers.to_csv(tmp_path / "odd.csv", index=False)
+    call("anomalies", folder / "run", tmp_path / "odd.csv", folder / "citations.csv", "-o", tmp_path / "odd-scores.csv")
+    odd = [float(row["anomaly"]) for row in csv.DictReader((tmp_path / "odd-scores.csv").open())]
+    assert odd[7] > scores[7]
     assert "cells filled" in call("impute", folder / "run", *tables(folder), "-o", tmp_path / "filled.csv")
     assert pandas.read_csv(tmp_path / "filled.csv")["year"].isna().sum() == 0
     out = call("links", *tables(folder), "--set", "train.epochs=5", "--set", "encoder.hidden_channels=32", "--json")

@@ -26,8 +26,8 @@ def graph() -> Data:
 
 
 def test_it_works_in_a_pipeline_and_clones(graph: Data) -> None:
-    model = make_pipeline(gm.GraphMAEEmbedder(epochs=3, overrides=QUICK), LogisticRegression(max_iter=200))
-    assert model.fit(graph, graph.y.numpy()).score(graph, graph.y.numpy()) > 0.2
+    model = make_pipeline(gm.GraphMAEEmbedder(epochs=30, overrides=QUICK), LogisticRegression(C=1e4, max_iter=2000))
+    assert model.fit(graph, graph.y.numpy()).score(graph, graph.y.numpy()) > 0.6  # a constant answer: 0.17
     other = clone(model[0])
     assert other.get_params() == model[0].get_params() and not hasattr(other, "model_")
     assert np.array_equal(other.fit_transform(graph), model[0].transform(graph))

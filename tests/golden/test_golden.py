@@ -1,0 +1,113 @@
+"""Three steps of a node, a graph and a molecule recipe on tiny data give the numbers they always gave.
+
+The numbers are in losses.json. On the kind of machine they were made on they must be equal to the last bit, elsewhere
+to five digits. After a change that is meant to alter them: python tests/golden/test_golden.py
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch_geometric.data import Data
+
+import graphmae as gm
+from graphmae import model
+from graphmae.data import GraphSet
+from graphmae.runtime.device import numerics
+from graphmae.runtime.seed import preserved_randomness
+from graphmae.training import pretrain_model
+
+FILE = Path(__file__).with_name("losses.json")
+STEPS = 3
+
+
+def ring(size: int, features: torch.Tensor) -> Data:
+    """A ring with a chord from every third node."""
+    here = torch.arange(size)
+    pairs = torch.cat([torch.stack([here, (here + 1) % size]), torch.stack([here[::3], (here[::3] + 5) % size])], dim=1)
+    return Data(x=features, edge_index=torch.cat([pairs, pairs.flip(0), here.expand(2, -1)], dim=1))
+
+
+def node_task() -> tuple[Any, Any, int]:
+    x = torch.rand(60, 24, generator=torch.Generator().manual_seed(1))
+    small = ("encoder.hidden_channels=16", "encoder.heads=2")
+    return gm.recipe("node/cora", *small), [ring(60, x * (x > 0.7))], 24
+
+
+def graph_task() -> tuple[Any, Any, int]:
+    sizes = (6, 9, 7, 12, 8, 10, 6, 11)
+    kinds = torch.randint(5, (sum(sizes),), generator=torch.Generator().manual_seed(2)).split(sizes)
+    graphs = [ring(size, torch.eye(5)[kind]) for size, kind in zip(sizes, kinds, strict=True)]
+    return gm.recipe("graph/mutag", "train.batch_size=8"), GraphSet.from_list("tiny", graphs), 5
+
+
+def molecule_task() -> tuple[Any, Any, int]:
+    generator, total = torch.Generator().manual_seed(3), 6 * 9
+    plain = GraphSet.from_list("tiny", [ring(9, torch.zeros(9, 1)) for _ in range(6)])
+    codes = torch.stack([torch.randint(n, (total,), generator=generator) for n in (119, 5)], dim=1)
+    sums = torch.randint(5, (total, 12), dtype=torch.uint8, generator=generator)
+    molecules = GraphSet(
+        "tiny", codes, (119, 5), plain.edge_index, plain.node_ptr, plain.edge_ptr, edge_sums=sums
+    )  # fmt: skip
+    small = ("encoder.hidden_channels=16", "encoder.num_layers=2")
+    return gm.recipe("molecule/zinc", *small), molecules, 124
+
+
+TASKS = {"node": node_task, "graph": graph_task, "molecule": molecule_task}
+
+
+def measured(task: str) -> dict[str, Any]:
+    """The loss of every step, the sum of all weights afterwards, and a digest of their bits."""
+    recipe, graphs, channels = TASKS[task]()
+    recipe = recipe.override(f"train.epochs={STEPS}")
+    losses: list[float] = []
+    with preserved_randomness(0), numerics(torch.device("cpu")):
+        network = model.build(recipe, channels, 119 if task == "molecule" else None)
+        pretrain_model(
+            network, graphs, recipe.train, torch.device("cpu"), log=lambda line: losses.append(line["loss"])
+        )  # fmt: skip
+    return {"losses": losses, "weights": float(total(network)), "digest": digest(network)}
+
+
+def total(network: nn.Module) -> torch.Tensor:
+    return torch.stack([value.double().abs().sum() for value in network.state_dict().values()]).sum()
+
+
+def digest(network: nn.Module) -> str:
+    """Names are left out: a part may be renamed, its numbers may not change."""
+    seen = hashlib.sha256()
+    for value in network.state_dict().values():
+        seen.update(value.contiguous().numpy().tobytes())
+    return seen.hexdigest()
+
+
+def machine() -> dict[str, str]:
+    about = Path("/proc/cpuinfo")
+    names = [line for line in about.read_text().splitlines() if "model name" in line] if about.is_file() else []
+    return {
+        "model": names[0].split(":")[1].strip() if names else "",
+        "cpu": torch.backends.cpu.get_cpu_capability(),
+        "architecture": platform.machine(),
+        "torch": torch.__version__,
+    }
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_training_gives_the_numbers_it_always_gave(task: str) -> None:
+    expected, found = json.loads(FILE.read_text()), measured(task)
+    assert len(found["losses"]) == STEPS
+    assert found["losses"] == pytest.approx(expected[task]["losses"], rel=1e-5)
+    assert found["weights"] == pytest.approx(expected[task]["weights"], rel=1e-5)
+    if expected["machine"] == machine():
+        assert found == expected[task]
+
+
+if __name__ == "__main__":
+    FILE.write_text(json.dumps({"machine": machine(), **{task: measured(task) for task in TASKS}}, indent=1) + "\n")
