@@ -22,9 +22,12 @@ import numpy as np
 import torch
 from sklearn.neighbors import kneighbors_graph
 
-from graphmae import config, defaults, evaluation, pretrained, pretraining, tuning
+from graphmae import config, evaluation, pretrained
 from graphmae.data import GraphSet, NodeDataset, from_scipy, from_tables, load
 from graphmae.data.splits import with_split
+from graphmae.experiments import auto as defaults
+from graphmae.experiments import pretrain as pretraining
+from graphmae.experiments import tune as tuning
 from graphmae.runtime.device import numerics, resolve_device
 from graphmae.runtime.environment import commit, hardware
 

@@ -10,27 +10,27 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from . import data, decoders, encoders, losses, masking
-    from .api import embed, evaluate, load, pretrain, recipe, recipes, reproduce, run
-    from .chemistry import finetune, predict
+    from .api.chemistry import finetune, predict
+    from .api.core import embed, evaluate, load, pretrain, recipe, recipes, reproduce, run
     from .estimator import GraphMAEEmbedder
     from .evaluation import edge_embeddings, link_scores, split_edges
+    from .finetuning.predictor import Predictor
+    from .inference.reconstruction import anomaly_scores, reconstruct
     from .model import GraphMAE
-    from .predictor import Predictor
     from .pretrained import load_predictor
-    from .reconstruction import anomaly_scores, reconstruct
     from .results import Result
 
 _MODULES = ("data", "decoders", "encoders", "kernels", "losses", "masking", "testing")
 _NAMES = {
     "GraphMAE": "model",
     "GraphMAEEmbedder": "estimator",
-    **dict.fromkeys(("anomaly_scores", "reconstruct"), "reconstruction"),
+    **dict.fromkeys(("anomaly_scores", "reconstruct"), "inference.reconstruction"),
     **dict.fromkeys(("edge_embeddings", "link_scores", "split_edges"), "evaluation"),
-    "Predictor": "predictor",
+    "Predictor": "finetuning",
     "Result": "results",
     "load_predictor": "pretrained",
-    **dict.fromkeys(("finetune", "predict"), "chemistry"),
-    **dict.fromkeys(("embed", "evaluate", "load", "pretrain", "recipe", "recipes", "reproduce", "run"), "api"),
+    **dict.fromkeys(("finetune", "predict"), "api.chemistry"),
+    **dict.fromkeys(("embed", "evaluate", "load", "pretrain", "recipe", "recipes", "reproduce", "run"), "api.core"),
 }
 
 __all__ = [

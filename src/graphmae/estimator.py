@@ -11,10 +11,12 @@ import torch
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from . import config, defaults, pretrained, pretraining
+from . import config, pretrained
 from .data import GraphSet, NodeDataset, TableGraph
 from .data.objects import as_dataset
-from .embedding import embed_graph, embed_graphs
+from .experiments import auto as defaults
+from .experiments import pretrain as pretraining
+from .inference.embedding import embed_graph, embed_graphs
 from .model import GraphMAE
 from .runtime.device import resolve_device
 from .training import Progress, quiet

@@ -8,40 +8,28 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parents[2] / "src/graphmae"
-# Every room may import from itself and from rooms listed before it.
+# A package may import from itself and from packages listed before it; a line is a level of the design.
 ORDER = [
-    ["runtime"],
-    ["registry"],
-    ["results"],
-    ["report"],
-    ["kernels"],
-    ["layers"],
-    ["config", "data"],
-    ["masking", "encoders", "decoders", "losses"],
-    ["model", "predictor"],
-    ["training"],
-    ["embedding", "reconstruction"],
-    ["pretrained", "evaluation", "testing", "imputation"],
-    ["transfer", "defaults", "pretraining"],
-    ["experiment"],
-    ["reproduction"],
-    ["chemistry"],
-    ["estimator", "tuning"],
+    ["runtime", "registry", "results"],
+    ["config", "kernels", "report"],
+    ["layers", "data"],
+    ["masking", "encoders", "decoders", "losses", "batching"],
+    ["model"],
+    ["training", "inference", "testing"],
+    ["evaluation", "finetuning", "pretrained"],
+    ["experiments", "estimator"],
     ["api"],
-    ["insights"],
-    ["commands"],
-    ["cli"],
-    ["__main__"],
+    ["cli", "__main__"],
 ]
-LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}
+PLACE = {package: place for place, package in enumerate(package for level in ORDER for package in level)}
 NEVER = {"data": {"model", "encoders", "decoders", "training", "layers", "kernels"}, "results": {"kernels", "config"}}
 
 
-def room_of(path: Path) -> str:
+def package_of(path: Path) -> str:
     return path.relative_to(SOURCE).parts[0].removesuffix(".py")
 
 
-def rooms_imported(path: Path) -> set[str]:
+def packages_imported(path: Path) -> set[str]:
     package = ["graphmae", *path.relative_to(SOURCE).parts[:-1]]
     found = set()
     for node in ast.walk(ast.parse(path.read_text())):
@@ -57,15 +45,15 @@ FILES = [p for p in sorted(SOURCE.rglob("*.py")) if p != SOURCE / "__init__.py"]
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
 def test_imports_point_one_way(path: Path) -> None:
-    room = room_of(path)
-    for other in rooms_imported(path) - {room}:
-        allowed = LEVEL[other] < LEVEL[room] or (room, other) == ("model", "pretrained")
-        assert allowed, f"{room} must not import {other}"
-        assert other not in NEVER.get(room, set())
+    package = package_of(path)
+    for other in packages_imported(path) - {package}:
+        allowed = PLACE[other] < PLACE[package] or (package, other) == ("model", "pretrained")
+        assert allowed, f"{package} must not import {other}"
+        assert other not in NEVER.get(package, set())
 
 
-def test_every_room_is_known() -> None:
-    assert {room_of(p) for p in FILES} - {"recipes"} == set(LEVEL)
+def test_every_package_is_known() -> None:
+    assert {package_of(p) for p in FILES} - {"recipes"} == set(PLACE)
 
 
 def test_names_say_something_and_files_stay_short() -> None:

@@ -11,13 +11,15 @@ from torch_geometric.data import Data
 
 import graphmae as gm
 from graphmae import kernels, model
+from graphmae.batching import GraphStore
 from graphmae.config import Finetune, Train
 from graphmae.data import GraphSet
 from graphmae.data.molecules import Assay
-from graphmae.evaluation import finetune_predictor, run_supervised, settle_norms
+from graphmae.evaluation import run_supervised, settle_norms
+from graphmae.finetuning import finetune_predictor
 from graphmae.kernels import reference
 from graphmae.layers import Linear
-from graphmae.training import GraphStore, TrainingState, pretrain_model
+from graphmae.training import TrainingState, pretrain_model
 from graphmae.training.optim import make_optimizer
 from raw_files import write_rings_and_stars
 

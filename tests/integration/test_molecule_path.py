@@ -12,7 +12,7 @@ import torch
 from torch_geometric.data import Data
 
 import graphmae as gm
-from graphmae import commands
+from graphmae.api import commands
 from graphmae.model import build
 from graphmae.runtime.errors import ConfigError, DataError, InputError
 

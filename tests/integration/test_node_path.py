@@ -151,7 +151,8 @@ def test_the_large_sets_run_their_recipes_from_small_files(write, recipe: str, t
 
 def test_two_graphs_a_batch_as_ppi_is_trained(tmp_path: Path) -> None:
     write_ppi(tmp_path)
-    from graphmae.training import GraphStore, batches_of
+    from graphmae.batching import GraphStore
+    from graphmae.training import batches_of
 
     bare = [Data(x=g.x, edge_index=g.edge_index) for g in gm.data.load("ppi", tmp_path).pretrain_graphs()]
     store = GraphStore(gm.data.GraphSet.from_list("ppi", bare))

@@ -9,8 +9,9 @@ import pytest
 from typer.testing import CliRunner
 
 import graphmae as gm
-from graphmae import report, reproduction
+from graphmae import report
 from graphmae.cli.main import app
+from graphmae.experiments import reproduce as reproduction
 from graphmae.report import Experiment, read_ledger
 from graphmae.runtime.errors import InputError
 

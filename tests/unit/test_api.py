@@ -142,7 +142,7 @@ def test_odd_graphs(tiny: Data) -> None:
 
 def test_a_pretraining_resumes_only_what_it_is(tmp_path: Path, tiny: Data) -> None:
     np.savez(tmp_path / "g.npz", x=tiny.x.numpy(), edge_index=tiny.edge_index.numpy().astype(np.uint32))
-    from graphmae.commands import pretrain_on
+    from graphmae.api.commands import pretrain_on
 
     options = {"overrides": ["train.epochs=2"], "device": "cpu", "out": tmp_path / "run"}
     with pytest.raises(InputError, match="no run to resume"):

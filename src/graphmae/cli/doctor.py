@@ -22,7 +22,7 @@ def doctor(data: DataRoot = None) -> None:
     """Versions, devices, optional parts and the data that was found."""
     import torch
 
-    from ..data import ogb, planetoid, ppi, reddit, tu
+    from ..data.benchmarks import ogb, planetoid, ppi, reddit, tu
     from ..data.sources import cache_root, data_root
     from ..runtime.environment import hardware, versions
 

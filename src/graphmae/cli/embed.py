@@ -51,7 +51,7 @@ def embed(
     """
     if out.suffix not in FORMATS:
         raise InputError(f"--out {out}: unknown format {out.suffix!r}. Allowed: {', '.join(FORMATS)}")
-    from .. import commands
+    from ..api import commands
 
     import_parts(import_)
     columns = {"id": id_, "source": source, "target": target}

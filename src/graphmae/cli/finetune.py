@@ -41,7 +41,7 @@ def finetune(
     Example: graphmae finetune runs/molecules solubility.csv --split random --set finetune.mode=frozen
     """
     numbers = parse_seeds(seeds)
-    from .. import commands
+    from ..api import commands
 
     names = [name.strip() for name in targets.split(",") if name.strip()]
     result, folder = commands.finetune_on(

@@ -34,7 +34,7 @@ def impute(
         raise InputError(f"--out {out}: unknown format {out.suffix!r}. Allowed: {', '.join(FORMATS)}")
     if not out.parent.is_dir():
         raise InputError(f"{out.parent} is not a folder")
-    from .. import insights
+    from ..api import insights
     from ..data.tables import write_table
 
     columns = {"id": id_, "source": source, "target": target}

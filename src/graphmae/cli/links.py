@@ -47,7 +47,7 @@ def links(
     Example: graphmae links nodes.csv edges.csv --label topic --seeds 0-2
     """
     numbers = parse_seeds(seeds)
-    from .. import commands
+    from ..api import commands
 
     columns = {"id": id_, "source": source, "target": target, "label": label}
     result = commands.predict_links(

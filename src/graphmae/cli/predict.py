@@ -29,7 +29,7 @@ def predict(
     """
     if out.suffix not in FORMATS:
         raise InputError(f"--out {out}: unknown format {out.suffix!r}. Allowed: {', '.join(FORMATS)}")
-    from .. import commands
+    from ..api import commands
 
     rows, bad = commands.predict_table(model, table, out, smiles=smiles or None, device=device)
     unread = f"; {bad} of them are no molecules and have none" if bad else ""

@@ -53,7 +53,7 @@ def pretrain(
 
     Example: graphmae pretrain cora --recipe node/cora --set train.epochs=100
     """
-    from .. import commands
+    from ..api import commands
 
     import_parts(import_)
     columns = {"id": id_, "source": source, "target": target, "label": label}

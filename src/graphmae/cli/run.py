@@ -7,18 +7,7 @@ from typing import Annotated
 
 import typer
 
-from .options import (
-    DataRoot,
-    Device,
-    Import,
-    Json,
-    Seeds,
-    Set,
-    import_parts,
-    parse_seeds,
-    print_json,
-    print_table,
-)
+from .options import DataRoot, Device, Import, Json, Seeds, Set, import_parts, parse_seeds, print_json, print_table
 
 
 def run(
@@ -42,7 +31,7 @@ def run(
     Example: graphmae run node/cora --set mask.rate=0.75 --set encoder.name=gcn
     """
     numbers = parse_seeds(seeds)
-    from .. import api
+    from ..api import core as api
 
     import_parts(import_)
     made = api.recipe(recipe, *set_)

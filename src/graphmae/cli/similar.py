@@ -28,7 +28,7 @@ def similar(
 
     Example: graphmae similar runs/mine nodes.csv edges.csv --node p00538 -k 5
     """
-    from .. import insights
+    from ..api import insights
 
     columns = {"id": id_, "source": source, "target": target}
     found = insights.similar(checkpoint, sources, node, k, columns=columns, data_root=data, device=device)

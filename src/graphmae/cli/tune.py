@@ -43,7 +43,7 @@ def tune(
 
     Example: graphmae tune nodes.csv edges.csv --search mask.rate=0.3,0.5,0.7 --search train.lr=1e-4..1e-2
     """
-    from .. import commands
+    from ..api import commands
 
     columns = {"id": id_, "source": source, "target": target, "label": label}
     tuned, folder = commands.tune_on(

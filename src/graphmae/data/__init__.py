@@ -1,15 +1,15 @@
 """What comes in: benchmark sets, graph files, PyG objects. Everything is checked once, here."""
 
-from . import facts, files, graphs, molecules, ogb, planetoid, ppi, reddit, synthetic  # each registers its sets
-from .base import REGISTRY, NodeDataset
+from . import benchmarks, facts, files, molecules  # each registers its sets
+from .benchmarks.tu import load_tu, read_tu
 from .checks import check_graph
+from .dataset import REGISTRY, NodeDataset
 from .files import from_data, read_graph
 from .graphset import GraphSet
 from .molecules import MoleculeStore
 from .objects import from_edges, from_networkx, from_scipy
+from .scaling import load, prepare
 from .tables import TableGraph, from_tables
-from .treatment import load, prepare
-from .tu import load_tu, read_tu
 
 register, names, describe = REGISTRY.register, REGISTRY.names, REGISTRY.describe
 
@@ -19,6 +19,7 @@ __all__ = [
     "MoleculeStore",
     "NodeDataset",
     "TableGraph",
+    "benchmarks",
     "check_graph",
     "describe",
     "facts",
@@ -28,18 +29,12 @@ __all__ = [
     "from_networkx",
     "from_scipy",
     "from_tables",
-    "graphs",
     "load",
     "load_tu",
     "molecules",
     "names",
-    "ogb",
-    "planetoid",
-    "ppi",
     "prepare",
     "read_graph",
     "read_tu",
-    "reddit",
     "register",
-    "synthetic",
 ]

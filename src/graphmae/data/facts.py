@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from .base import NodeDataset
+from .dataset import NodeDataset
 
 SAMPLE = 20_000
 

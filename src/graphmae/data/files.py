@@ -13,10 +13,10 @@ from torch_geometric.data.data import DataEdgeAttr, DataTensorAttr
 from torch_geometric.data.storage import GlobalStorage
 
 from ..runtime.errors import ConfigError, DataError, unknown
-from .base import REGISTRY, NodeDataset
 from .checks import check_graph
+from .dataset import REGISTRY, NodeDataset
+from .scaling import Features, prepare
 from .tables import TableGraph, from_tables, is_table
-from .treatment import Features, prepare
 
 MOLECULES = (".smi", ".smiles")  # plain or .gz
 KEYS = ("x", "edge_index", "y", "train_mask", "val_mask", "test_mask")

@@ -12,11 +12,11 @@ from scipy.sparse import coo_matrix
 from torch_geometric.data import Data
 
 from ..runtime.errors import DataError
-from .base import NodeDataset
+from .dataset import NodeDataset
 from .files import from_data
 from .graphset import GraphSet
+from .scaling import Features
 from .tables import TableGraph, from_tables
-from .treatment import Features
 
 
 def from_edges(edges: Any, **options: Any) -> TableGraph:

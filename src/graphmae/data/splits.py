@@ -7,7 +7,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from .base import NodeDataset
+from .dataset import NodeDataset
 
 
 def with_split(dataset: NodeDataset) -> NodeDataset:

@@ -1,7 +1,6 @@
 """How good embeddings are, always beside their baselines."""
 
 from .clustering import cluster_scores
-from .finetune import finetune_predictor, predict_graphs
 from .fingerprints import ROWS as FINGERPRINT_ROWS
 from .fingerprints import fingerprint_scores
 from .frozen import frozen_scores
@@ -22,7 +21,6 @@ __all__ = [
     "cluster_scores",
     "common_neighbours",
     "edge_embeddings",
-    "finetune_predictor",
     "fingerprint_scores",
     "fitted_to",
     "frozen_scores",
@@ -33,7 +31,6 @@ __all__ = [
     "linear_probes",
     "link_scores",
     "neighbour_score",
-    "predict_graphs",
     "raw_scores",
     "representation_scores",
     "roc_auc",

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ..data.molecules import Assay
-from ..embedding import embed_graphs
+from ..inference.embedding import embed_graphs
 from .metrics import regression_errors, roc_auc
 
 STRENGTHS = (1e-3, 1e-2, 1e-1, 1.0, 10.0)  # scikit-learn's C: the weight of the data against that of small weights

@@ -14,8 +14,8 @@ from torch import nn
 from .. import kernels
 from ..config import Evaluation
 from ..data import GraphSet
-from ..embedding import READOUTS, embed_graphs, every_layer
 from ..encoders import StackedEncoder
+from ..inference.embedding import READOUTS, embed_graphs, every_layer
 from ..runtime.errors import DataError
 from ..runtime.seed import preserved_randomness
 from .svm import MANY, FoldScores, Pooled, Reading, kernel_folds, summary, svm_folds

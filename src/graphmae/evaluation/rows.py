@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from ..config import Evaluation
 from ..data import NodeDataset
-from ..embedding import embed_graph
+from ..inference.embedding import embed_graph
 from ..runtime.seed import preserved_randomness
 from .clustering import cluster_scores
 from .linear_model import linear_model_score

@@ -18,13 +18,14 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from .. import decoders, encoders, kernels
+from ..batching import GraphStore
+from ..batching.store import GraphBatch
 from ..config import Evaluation, Recipe, Supervised
 from ..data import GraphSet, NodeDataset
 from ..runtime.environment import peak_bytes
 from ..runtime.seed import preserved_randomness
-from ..training import GraphStore, fit, quiet
+from ..training import fit, quiet
 from ..training.progress import Display
-from ..training.store import GraphBatch
 from .metrics import by_rule, classification_loss, score
 from .svm import FOLDS
 

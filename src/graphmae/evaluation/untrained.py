@@ -14,12 +14,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _NormBase
 
+from ..batching import GraphStore
 from ..data import GraphSet, MoleculeStore, NodeDataset
 from ..data.molecules import Assay
 from ..encoders import StackedEncoder
 from ..layers import NormAct
 from ..runtime.seed import preserved_randomness
-from ..training import GraphStore
 
 AT_ONCE = 256
 

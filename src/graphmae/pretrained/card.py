@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ..finetuning.predictor import Predictor
 from ..model import GraphMAE
-from ..predictor import Predictor
 
 
 def card(model: GraphMAE, config: Mapping[str, Any]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..predictor import Predictor
+from ..finetuning.predictor import Predictor
 from ..runtime.environment import package_version
 from .card import predictor_card
 from .checkpoint import FORMAT, build_part, described, explained, fill, read_kind, write

@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 import torch
 from torch import Tensor
 
-from .store import GraphBatch, GraphStore
+from ..batching.store import GraphBatch, GraphStore
 
 Batch = TypeVar("Batch")
 WARM_UP = 3  # eager steps before recording, so that every lazy allocation has happened

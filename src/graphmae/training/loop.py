@@ -16,13 +16,13 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor, nn
 
+from ..batching.store import GraphStore
 from ..runtime import turns
 from ..runtime.errors import GraphMAEError, Interrupted
 from .capture import CapturedBatches, CapturedStep
 from .optim import make_optimizer, schedule_factor, set_rate
 from .progress import Display, quiet
 from .state import Outcome, TrainingState
-from .store import GraphStore
 
 Batch = TypeVar("Batch")
 SECONDS_BETWEEN_LOOKS = 0.1

@@ -10,11 +10,11 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from .. import kernels
+from ..batching.store import GraphBatch, GraphStore
 from ..config import Train
 from ..data import GraphSet, MoleculeStore
 from .loop import fit
 from .state import Outcome
-from .store import GraphBatch, GraphStore
 
 
 def pretrain_model(

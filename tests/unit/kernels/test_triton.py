@@ -113,7 +113,7 @@ for rows, channels in [(7, 33), (3, 1), (1, 1500)]:
     assert torch.allclose(a.double(), b.double(), rtol=1e-3, atol=1e-4)
 from torch_geometric.data import Data
 from graphmae.data import GraphSet
-from graphmae.training import GraphStore
+from graphmae.batching import GraphStore
 
 parts = [(1, 0), (5, 12), (40, 70), (3, 3), (2, 0)]
 graphs = [Data(x=torch.zeros(n, 1), edge_index=torch.randint(n, (2, m))) for n, m in parts]

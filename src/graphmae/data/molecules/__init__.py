@@ -1,17 +1,14 @@
 """Molecules: SMILES in, compact stores and graphs out. Parsing needs RDKit (the extra `mol`)."""
 
-from . import in_rdkit  # registers its sets
 from .assay import Assay, molecule_table, read_assay
 from .lines import read_lines
-from .moleculenet import SETS as MOLECULENET
-from .sets import stored
 from .smiles import Molecule, parse
 from .splits import given_split, random_split, scaffold_groups, scaffold_split
 from .store import EDGE_CHANNELS, MoleculeStore, as_graphs, build_store, from_smiles
+from .stored import stored
 
 __all__ = [
     "EDGE_CHANNELS",
-    "MOLECULENET",
     "Assay",
     "Molecule",
     "MoleculeStore",
@@ -19,7 +16,6 @@ __all__ = [
     "build_store",
     "from_smiles",
     "given_split",
-    "in_rdkit",
     "molecule_table",
     "parse",
     "random_split",

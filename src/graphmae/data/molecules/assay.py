@@ -13,12 +13,13 @@ from typing import Any, Literal
 import numpy as np
 
 from ...runtime.errors import DataError, InputError, unknown
+from ..dataset import REGISTRY
 from ..graphset import GraphSet
 from .fingerprints import BITS, ecfp
 from .lines import open_table, read_lines, smiles_column
-from .sets import stored
 from .splits import Split, given_split, random_split, scaffold_groups, scaffold_split
 from .store import MoleculeStore
+from .stored import stored
 
 Kind = Literal["auto", "classification", "regression"]
 SPLITS = ("scaffold", "random")
@@ -271,3 +272,19 @@ def _is_constant(column: np.ndarray) -> bool:
 def _some(names: Sequence[str]) -> str:
     shown = ", ".join(repr(name) for name in names[:5])
     return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} more"
+
+
+@REGISTRY.register("assay")
+def assay(
+    root: str | Path | None = None,
+    path: str = "",
+    smiles: str = "",
+    targets: Sequence[str] = (),
+    kind: Kind = "auto",
+    split: str = "scaffold",
+    split_seed: int = 0,
+) -> Assay:
+    """Your own table from `data.path` (.csv, .tsv): a column of SMILES, and columns with what was measured."""
+    if not path:
+        raise DataError("data.name is 'assay', but data.path does not say which table")
+    return read_assay(Path(path).expanduser(), smiles or None, list(targets) or None, kind, split, split_seed)

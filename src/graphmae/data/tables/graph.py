@@ -15,7 +15,7 @@ import torch
 from torch_geometric.data import Data
 
 from ...runtime.errors import DataError, unknown
-from ..base import NodeDataset
+from ..dataset import NodeDataset
 from ..splits import stratified_split
 from . import edges as edge_tables
 from .cells import as_text, is_missing

@@ -1,0 +1,1 @@
+"""One function per command: `gm.X(...)` and `graphmae X` do the same."""

@@ -1,0 +1,154 @@
+"""What else a pre-trained model knows: who is alike, who is odd, what empty cells hold, which links are missing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+
+from .. import config, evaluation, pretrained
+from ..config import Recipe
+from ..data import NodeDataset, TableGraph
+from ..data.files import open_dataset
+from ..data.tables import read_table
+from ..data.tables.cells import strings
+from ..experiments import auto as defaults
+from ..experiments import pretrain as pretraining
+from ..inference import imputation
+from ..inference.embedding import embed_graph
+from ..inference.imputation import Filled
+from ..inference.reconstruction import anomaly_scores
+from ..model import GraphMAE
+from ..results import Result
+from ..runtime.device import numerics, resolve_device
+from ..runtime.environment import hardware, peak_bytes, versions
+from ..runtime.errors import InputError, unknown
+from ..runtime.seed import check_seeds
+from ..training import Progress, quiet
+from .core import embed
+
+Sources = str | Path | Sequence[str | Path]
+
+
+def _opened(
+    checkpoint: str | Path | GraphMAE, sources: Any, columns: Mapping[str, str] | None, root: str | Path | None = None
+) -> tuple[GraphMAE, NodeDataset, list[str]]:
+    """The model, its graph, and a name for every row."""
+    network = checkpoint if isinstance(checkpoint, GraphMAE) else pretrained.load(checkpoint)
+    dataset = sources if isinstance(sources, NodeDataset) else open_dataset(sources, root, columns, **network.inputs)
+    if not isinstance(dataset, NodeDataset) or len(dataset.every_node()) != 1:
+        raise InputError("this is for one graph, and that is a set of graphs")
+    if isinstance(dataset, TableGraph):
+        assert dataset.ids is not None
+        return network, dataset, strings(dataset.ids).tolist()
+    return network, dataset, [str(i) for i in range(int(dataset.every_node()[0].num_nodes))]
+
+
+def similar(
+    checkpoint: str | Path | GraphMAE,
+    sources: Any,
+    node: str,
+    k: int = 10,
+    *,
+    columns: Mapping[str, str] | None = None,
+    data_root: str | Path | None = None,
+    device: str | None = None,
+) -> list[tuple[str, float]]:
+    """The `k` nodes whose embeddings point most nearly the same way as that of `node`: (id, cosine), exact."""
+    network, dataset, names = _opened(checkpoint, sources, columns, data_root)
+    if k < 1:
+        raise InputError(f"k must be at least 1, not {k}")
+    if node not in names:
+        few = names if len(names) <= 5000 else names[:20]
+        raise InputError(unknown("node", node, few) if len(few) <= 20 else unknown("node", node, few)[:200] + " …")
+    z = F.normalize(embed(network, dataset, device=device), dim=1)
+    row = names.index(node)
+    alike = z @ z[row]
+    alike[row] = -2
+    best = alike.topk(min(k, len(names) - 1))
+    return [(names[i], value) for value, i in zip(best.values.tolist(), best.indices.tolist(), strict=True)]
+
+
+def anomalies(
+    checkpoint: str | Path | GraphMAE,
+    sources: Any,
+    *,
+    columns: Mapping[str, str] | None = None,
+    data_root: str | Path | None = None,
+    device: str = "auto",
+    rounds: int = 5,
+) -> list[tuple[str, float]]:
+    """(id, score) of every row in its order: how badly a hidden node's features are reconstructed."""
+    network, dataset, names = _opened(checkpoint, sources, columns, data_root)
+    found = anomaly_scores(network, dataset, resolve_device(device), rounds)
+    return list(zip(names, found.tolist(), strict=True))
+
+
+def impute(
+    checkpoint: str | Path | GraphMAE,
+    nodes: str | Path,
+    edges: Any,
+    *,
+    columns: Mapping[str, str] | None = None,
+    device: str = "auto",
+) -> tuple[Any, list[Filled]]:
+    """The node table (an Arrow table) with empty cells filled, and for every column how good such values are."""
+    edge_files = [edges] if isinstance(edges, str | Path) else list(edges)
+    network, dataset, _ = _opened(checkpoint, [nodes, *edge_files], columns)
+    assert isinstance(dataset, TableGraph)
+    return imputation.impute(network, dataset, read_table(nodes), resolve_device(device))
+
+
+def links(
+    sources: Sources | NodeDataset,
+    recipe: Recipe | None = None,
+    seeds: Sequence[int] = (0,),
+    *,
+    way: str = "hadamard",
+    share: float = 0.1,
+    columns: Mapping[str, str] | None = None,
+    data_root: str | Path | None = None,
+    device: str = "auto",
+    progress: bool = True,
+) -> Result:
+    """Link prediction, properly: a `share` of the edges is taken away before pre-training begins, and then predicted.
+
+    Rows: shared neighbours (Adamic–Adar), raw features, the same encoder untrained, the pre-trained one. Every seed
+    has its own edges and its own pre-training.
+    """
+    place, numbers = resolve_device(device), check_seeds(seeds)
+    dataset = sources if isinstance(sources, NodeDataset) else open_dataset(sources, data_root, columns)
+    if not isinstance(dataset, NodeDataset) or len(dataset.graphs) != 1:
+        raise InputError("links are predicted in one graph, and that is a set of graphs")
+    if recipe is None:
+        recipe = config.load(config.merge(config.load("default").to_dict(), defaults.choose(dataset)[0]))
+    runs = []
+    for seed in numbers:
+        split = evaluation.split_edges(dataset.graphs[0], share, seed)
+        seen = replace(dataset, graphs=(split.graph,), splits={})
+        display = Progress() if progress else quiet
+        network = pretraining.pretrain_once(recipe, seen, seed, place, display=display, label=f"links, seed {seed}")
+        with numerics(place), torch.no_grad():
+            fresh = evaluation.settle_norms(pretrained.fresh_encoder(network), seen, place)
+            rows = {
+                "neighbours": evaluation.common_neighbours(split),
+                "raw": evaluation.link_scores(split.graph.x, split, way),
+                "untrained": evaluation.link_scores(embed_graph(fresh, split.graph, place), split, way),
+                "pretrained": evaluation.link_scores(embed_graph(network.encoder, split.graph, place), split, way),
+            }
+        runs.append({"seed": seed, "rows": rows})
+    return Result(
+        recipe=f"links of {dataset.name}",
+        metric="roc-auc",
+        rule="roc-auc",
+        runs=runs,
+        config=recipe.to_dict(),
+        data={"name": dataset.name, **dict(dataset.summary())},
+        peak_bytes=peak_bytes(str(place)),
+        hardware=hardware(str(place)),
+        versions=versions(),
+    )

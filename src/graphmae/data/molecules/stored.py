@@ -1,0 +1,50 @@
+"""Molecules parsed once and kept in the cache, and a file of your own as a data set."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from ...runtime.errors import DataError
+from ..dataset import REGISTRY
+from ..sources import cache_root, sha256
+from .store import MoleculeStore, build_store
+
+logger = logging.getLogger("graphmae")
+
+
+def stored(files: Sequence[Path], name: str, column: str | None = None) -> MoleculeStore:
+    """The store of some files, from the cache where files with the same bytes were parsed before."""
+    for file in files:
+        if not file.is_file():
+            raise DataError(f"there is no file {file}")
+    content = ";".join([*(sha256(file) for file in files), column or ""])
+    folder = cache_root() / "molecules" / f"{name}-{hashlib.sha256(content.encode()).hexdigest()[:16]}"
+    began = said = time.monotonic()
+
+    def progress(done: int, bad: int) -> None:
+        nonlocal said
+        now = time.monotonic()
+        if now - said >= 5:
+            said = now
+            logger.info("%s: %d strings parsed, %d of them bad, %.0f a second", name, done, bad, done / (now - began))
+
+    store = build_store(files, folder, column, name, progress=progress)
+    if store.meta["bad"]:
+        logger.warning(
+            "%s: %d of %d strings are no molecules and were left out; %s lists them",
+            name, store.meta["bad"], store.num_lines, store.folder / "bad.tsv",
+        )  # fmt: skip
+    return store
+
+
+@REGISTRY.register("smiles")
+def smiles(root: str | Path | None = None, path: str = "", column: str = "") -> MoleculeStore:
+    """Your own molecules from `data.path`: a .smi file, one SMILES a line, or a .csv or .tsv with a `data.column`."""
+    if not path:
+        raise DataError("data.name is 'smiles', but data.path does not say which file")
+    file = Path(path).expanduser()
+    return stored([file], file.name.split(".")[0], column or None)

@@ -1,0 +1,105 @@
+"""Settings for a graph nobody has tuned for, chosen by what it is like; every choice with its reason.
+
+They were found on graphs that are in no recipe (unions of TU sets, k-nearest-neighbour graphs, synthetic citation
+graphs): docs/own-graph.md says which, and how they do on others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from ..config import Recipe
+from ..data import GraphSet, MoleculeStore, NodeDataset
+from ..data.facts import GraphFacts, facts_of_graph
+from ..runtime.environment import free_bytes
+from ..runtime.errors import InputError
+
+MOST_NODES = 400_000  # at once; beyond it a graph is trained in parts
+PART_NODES = 100_000
+LARGE = 50_000
+
+
+def choose(dataset: NodeDataset) -> tuple[dict[str, Any], list[str]]:
+    """(sections of a recipe that differ from the default one, what was chosen and why, a line each)."""
+    facts = facts_of_graph(dataset)
+    train: dict[str, Any] = {"schedule": "constant", "patience": 100}
+    lines = [
+        f"{dataset.name}: {facts.nodes:,} nodes with {facts.mean_degree:.1f} neighbours, {facts.features:,} features "
+        f"({facts.density:.0%} filled); neighbours alike by {facts.homophily:+.2f}",
+    ]
+
+    def said(settings: str, why: str) -> None:
+        lines.append(f"  {settings}: {why}")
+
+    encoder, decoder, mask, loss = _by_kind(facts, train, said)
+    if facts.nodes > LARGE and encoder["hidden_channels"] > 256:
+        encoder["hidden_channels"] = 256
+        said("256 wide", f"more than {LARGE:,} nodes")
+    train.setdefault("epochs", 300 if facts.nodes <= LARGE else 200)
+    said(f"at most {train['epochs']} epochs", f"fewer if reconstruction stays the same for {train['patience']}")
+    if facts.nodes > MOST_NODES:
+        train["parts"] = -(-facts.nodes // PART_NODES)
+        train["epochs"], train["patience"] = 30, 10
+        said(f"{train['parts']} parts, 30 epochs", f"more than {MOST_NODES:,} nodes, so a part of the graph at a time")
+    else:
+        said("the whole graph in every step", f"at most {MOST_NODES:,} nodes")
+    return {"encoder": encoder, "decoder": decoder, "mask": mask, "loss": loss, "train": train}, lines
+
+
+def _by_kind(
+    facts: GraphFacts, train: dict[str, Any], said: Callable[[str, str], None]
+) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any], dict[str, Any]]:
+    """(encoder, decoder, mask, loss) by the kind of features; `train` is changed where that kind needs it."""
+    encoder: dict[str, Any] = {"name": "gat", "hidden_channels": 256, "num_layers": 2, "norm": "none"}
+    decoder: dict[str, Any] = {"name": "gat"}
+    if facts.features_kind == "words":
+        encoder["hidden_channels"] = 512
+        said("GAT, 512 wide, two layers, no norm", "bags of words: narrower encoders learn late or never on noisy ones")
+        said("half of the nodes masked, γ = 3, a twentieth replaced", "as published for such graphs")
+        return encoder, decoder, {"rate": 0.5, "replace_rate": 0.05}, {"gamma": 3}
+    if facts.features_kind == "categories":
+        encoder["norm"] = "batch"
+        if facts.features < 4 and facts.density > 0.6:
+            encoder |= {"num_layers": 3, "residual": True}
+            said("GAT, 256 wide, three layers, batch norm, residual", "so few numbers drown among the neighbours'")
+        elif facts.density > 0.6:
+            encoder["hidden_channels"] = 512
+            train |= {"lr": 4e-4, "weight_decay": 1e-4, "epochs": 100}
+            said("GAT, 512 wide, two layers, batch norm, slow and short", "few numbers are soon learned by heart")
+            said("half of the nodes masked, γ = 2, none replaced", "what did best on such graphs")
+            return encoder, decoder, {"rate": 0.5, "replace_rate": 0.0}, {"gamma": 2}
+        else:
+            encoder |= {"name": "gin", "num_layers": 3, "output": "all"}
+            decoder = {"name": "gin", "norm": "batch"}
+            said("GIN, three layers of 256, all of them, batch norm", "few features or categories: counting tells most")
+        said("half of the nodes masked, γ = 3, none replaced", "another node's category is no noise, it is an answer")
+        return encoder, decoder, {"rate": 0.5, "replace_rate": 0.0}, {"gamma": 3}
+    said("GAT, 256 wide, two layers, no norm", "numbers in every column")
+    said("three quarters of the nodes masked, γ = 2", "numbers of neighbours say much of one another")
+    return encoder, decoder, {"rate": 0.75, "replace_rate": 0.05}, {"gamma": 2}
+
+
+def check_memory(dataset: Any, recipe: Recipe, device: torch.device) -> None:
+    """Refuse a run that needs more memory than there is, with what would help; sets of graphs come in batches."""
+    if isinstance(dataset, GraphSet | MoleculeStore):
+        return
+    needed, there = needed_bytes(dataset, recipe), free_bytes(str(device))
+    if there and needed > there:
+        raise InputError(
+            f"training {dataset.name} at once needs about {needed / 2**30:.1f} GiB and {there / 2**30:.1f} GiB are "
+            f"free; train it in parts (--set train.parts={-(-needed * 2 // there) * recipe.train.parts}) or narrower "
+            "(--set encoder.hidden_channels=128)"
+        )
+
+
+def needed_bytes(dataset: NodeDataset, recipe: Recipe) -> int:
+    """A rough upper estimate of what a step holds: activations, their gradients, features, edges."""
+    graphs, parts = dataset.pretrain_graphs(), recipe.train.parts
+    nodes = max(int(graph.x.size(0)) for graph in graphs) / parts
+    edges = max(int(graph.edge_index.size(1)) for graph in graphs) / parts
+    hidden = int(recipe.encoder.options.get("hidden_channels", 256)) * int(recipe.encoder.options.get("num_layers", 2))
+    heads = int(recipe.encoder.options.get("heads", 1))
+    return int(4 * (nodes * (4 * hidden + 3 * dataset.in_channels) + edges * (8 + 6 * heads)))

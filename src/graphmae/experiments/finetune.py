@@ -1,0 +1,122 @@
+"""From a pre-trained encoder to measured targets: one seed of fine-tuning, beside its baselines."""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from .. import evaluation, pretrained
+from ..config import Finetune, Part, Recipe
+from ..data.molecules import Assay
+from ..finetuning import Predictor, finetune_predictor
+from ..model import GraphMAE
+from ..runtime.environment import peak_bytes
+from ..runtime.errors import ConfigError, InputError
+from ..runtime.seed import preserved_randomness
+from ..training import quiet
+from ..training.progress import Display
+
+
+def starting_point(recipe: Recipe, assay: Assay) -> tuple[Recipe, GraphMAE]:
+    """The checkpoint a recipe fine-tunes, and the recipe with the parts that checkpoint was made of."""
+    settings = settings_of(recipe)
+    if not settings.checkpoint:
+        raise ConfigError(
+            f"{recipe.id} fine-tunes a pre-trained model: say which with --set finetune.checkpoint=FOLDER; "
+            "graphmae pretrain zinc-moses (or your own .smi file) makes one",
+        )
+    network = pretrained.load(settings.checkpoint)
+    if network.inputs.get("features") != "molecule":
+        raise InputError(
+            f"{settings.checkpoint} was not pre-trained on molecules; pre-train on SMILES: graphmae pretrain file.smi"
+        )
+    parts = {}
+    for kind, described in pretrained.describe(network).items():
+        if kind in ("encoder", "decoder", "mask", "loss"):
+            options = {k: v for k, v in described.items() if k not in ("name", "in_channels", "out_channels")}
+            parts[kind] = Part(described["name"], options)
+    recipe = replace(recipe, **parts, evaluation=replace(recipe.evaluation, rule=settings.rule))  # type: ignore[arg-type]
+    assay.check_split()
+    return recipe, network
+
+
+def settings_of(recipe: Recipe) -> Finetune:
+    if recipe.finetune is None:
+        raise ConfigError(f"{recipe.id}: an assay is judged by fine-tuning, so the recipe needs a [finetune] section")
+    return recipe.finetune
+
+
+def fingerprint_rows(recipe: Recipe, assay: Assay) -> dict[str, dict[str, float]]:
+    """Rows that are the same for every seed; kept beside the molecules, so the second call is free."""
+    return {
+        row: evaluation.fingerprint_scores(assay, row)
+        for row in settings_of(recipe).baselines
+        if row in evaluation.FINGERPRINT_ROWS
+    }
+
+
+def frozen_row(recipe: Recipe, network: GraphMAE, assay: Assay, device: torch.device) -> dict[str, dict[str, float]]:
+    """A linear model on the pre-trained embeddings: the same for every seed."""
+    settings = settings_of(recipe)
+    if "frozen" not in settings.baselines:
+        return {}
+    return {"frozen": evaluation.frozen_scores(network.encoder, assay, settings.readout, device)}
+
+
+def run_seed(
+    recipe: Recipe,
+    network: GraphMAE,
+    assay: Assay,
+    shared: Mapping[str, dict[str, float]],
+    seed: int,
+    folder: Path,
+    device: torch.device,
+    display: Display = quiet,
+) -> dict[str, Any]:
+    """Fine-tune, score and save; everything of it depends on the seed alone."""
+    settings, began = settings_of(recipe), time.monotonic()
+
+    def tuned(make: Callable[[], nn.Module], row: str) -> tuple[Predictor, dict[str, float]]:
+        with preserved_randomness(seed):
+            predictor = Predictor(make(), assay.names, assay.kind, settings.readout, settings.dropout)
+            predictor.inputs = dict(assay.treatment)
+            label = f"{recipe.id}, {row}, seed {seed}"
+            metrics = folder / "metrics.jsonl" if row == "pretrained" else None
+            scores = finetune_predictor(
+                predictor, assay, settings, device, label=label, display=display, metrics=metrics
+            )
+        return predictor, scores
+
+    rows = {**fingerprint_rows(recipe, assay), **shared}
+    if "frozen" in settings.baselines:
+        with preserved_randomness(seed):
+            fresh = evaluation.settle_norms(pretrained.fresh_encoder(network), assay, device)
+            rows["frozen-untrained"] = evaluation.frozen_scores(fresh, assay, settings.readout, device)
+    if "scratch" in settings.baselines:
+        rows["scratch"] = tuned(lambda: pretrained.fresh_encoder(network), "scratch")[1]
+    predictor, rows["pretrained"] = tuned(lambda: copy.deepcopy(network.encoder), "pretrained")
+    facts = {
+        "assay": assay.name,
+        "molecules": len(assay.split["train"]),
+        "chosen_by": settings.rule,
+        "split": assay.division,
+        "seed": seed,
+        "pre_trained_model": dict(network.trained_on) or settings.checkpoint,
+    }
+    pretrained.save_predictor(predictor, folder, assay.metric, rows["pretrained"], facts)
+    seconds = time.monotonic() - began
+    return {
+        "seed": seed,
+        "seconds": seconds,
+        "pretrain_seconds": 0.0,
+        "peak_bytes": peak_bytes(str(device)),
+        "loss": None,
+        "rows": rows,
+    }

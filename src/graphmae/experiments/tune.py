@@ -1,0 +1,181 @@
+"""Search recipe keys: by the validation score where there are labels, else by the error of reconstruction."""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from .. import config, evaluation, model, pretrained
+from ..config import Recipe
+from ..data import NodeDataset
+from ..data.splits import with_split
+from ..inference.reconstruction import anomaly_scores
+from ..results import write_json
+from ..runtime.device import numerics, resolve_device
+from ..runtime.errors import ConfigError, GraphMAEError, InputError
+from ..runtime.values import parse_value
+from . import pretrain as pretraining
+
+logger = logging.getLogger("graphmae")
+SPACE = (
+    "encoder.hidden_channels=128,256,512",
+    "encoder.norm=none,layer,batch",
+    "mask.rate=0.25,0.5,0.75",
+    "loss.gamma=1,2,3",
+    "train.lr=3e-4..3e-3",
+    "train.weight_decay=0,1e-4,1e-3",
+)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One key and the values it may take: a list, or a range, searched on a logarithmic scale where it is wide."""
+
+    key: str
+    values: tuple[Any, ...] = ()
+    low: float = 0.0
+    high: float = 0.0
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """The best recipe and every trial: {"score", "seconds", "settings"}, the score None where a trial failed."""
+
+    recipe: Recipe
+    score: float
+    criterion: str
+    trials: list[dict[str, Any]]
+
+
+def parse_choice(text: str) -> Choice:
+    """'mask.rate=0.25,0.5' or 'train.lr=1e-4..1e-2'.
+
+    >>> parse_choice("mask.rate=0.25,0.5").values
+    (0.25, 0.5)
+    """
+    key, equals, values = text.partition("=")
+    if not equals or "." not in key or not values:
+        raise ConfigError(f"{text!r} is not of the form section.key=A,B,C or section.key=LOW..HIGH")
+    low, dots, high = values.partition("..")
+    if not dots:
+        return Choice(key.strip(), tuple(parse_value(value.strip()) for value in values.split(",")))
+    try:
+        ends = float(low), float(high)
+    except ValueError:
+        raise ConfigError(f"{text!r}: the ends of a range are numbers") from None
+    if not ends[0] < ends[1]:
+        raise ConfigError(f"{text!r}: a range goes from the lower to the higher number")
+    return Choice(key.strip(), (), *ends)
+
+
+def tune(
+    dataset: NodeDataset,
+    recipe: Recipe,
+    space: Iterable[str] = SPACE,
+    trials: int = 20,
+    *,
+    seed: int = 0,
+    device: str = "auto",
+    out: str | Path | None = None,
+) -> Tuned:
+    """Try `trials` settings of the keys in `space`, the recipe's own first; with `out`, the best goes to recipe.toml.
+
+    With labels the score is the probe's validation accuracy (never the test nodes'). Without, it is how far hidden
+    nodes are from their reconstruction, half of them hidden at a time, which says less about how useful embeddings are.
+    """
+    optuna = _optuna()
+    if trials < 1:
+        raise InputError(f"trials must be at least 1, not {trials}")
+    choices, place = [parse_choice(text) for text in space], resolve_device(device)
+    labelled = "y" in dataset.graphs[0]
+    dataset = with_split(dataset) if labelled else dataset
+    if labelled:
+        dataset.check_labels()
+    criterion = "validation score" if labelled else "reconstruction error"
+    found: list[dict[str, Any]] = []
+
+    def judge(settings: Mapping[str, Any]) -> float:
+        made = recipe.override(*(f"{key}={_text(value)}" for key, value in settings.items()))
+        model.check(made)
+        network = pretraining.pretrain_once(made, dataset, seed, place)
+        with numerics(place, made.train.precision):
+            if not labelled:
+                return float(anomaly_scores(network, dataset.graphs[0], place, 2, share=0.5).nanmean())
+            settings_of = replace(made.evaluation, baselines=(), converged=False)
+            fresh: Callable[[], Any] = lambda: pretrained.fresh_encoder(network)  # noqa: E731
+            rows = evaluation.judge(network.encoder, fresh, dataset, settings_of, seed, place)
+        return rows["pretrained"]["validation-last"]
+
+    def objective(trial: Any) -> float:
+        settings = {choice.key: _suggest(trial, choice) for choice in choices}
+        began, score = time.monotonic(), math.nan
+        try:
+            score = judge(settings)
+        except GraphMAEError as error:
+            logger.info("trial %d failed: %s", trial.number, error)
+        entry = {
+            "score": None if math.isnan(score) else score,
+            "seconds": time.monotonic() - began,
+            "settings": settings,
+        }
+        found.append(entry)
+        shown = ", ".join(f"{key}={_text(value)}" for key, value in settings.items())
+        logger.info("trial %d of %d: %s %.4g (%s)", trial.number + 1, trials, criterion, score, shown)
+        if out is not None:
+            write_json(Path(out) / "trials.json", {"criterion": criterion, "trials": found})
+        if math.isnan(score):
+            raise optuna.TrialPruned
+        return score
+
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    study = optuna.create_study(
+        direction="maximize" if labelled else "minimize", sampler=optuna.samplers.TPESampler(seed=seed)
+    )
+    study.enqueue_trial(_own(recipe, choices))
+    study.optimize(objective, n_trials=trials)
+    good = [entry for entry in found if entry["score"] is not None]
+    if not good:
+        raise GraphMAEError("every trial failed; see the messages above")
+    best = (max if labelled else min)(good, key=lambda entry: entry["score"])
+    made = recipe.override(*(f"{key}={_text(value)}" for key, value in best["settings"].items()))
+    if out is not None:
+        (Path(out) / "recipe.toml").write_text(config.to_toml(made), encoding="utf-8")
+    return Tuned(made, float(best["score"]), criterion, found)
+
+
+def _suggest(trial: Any, choice: Choice) -> Any:
+    if choice.values:
+        return choice.values[trial.suggest_categorical(choice.key, range(len(choice.values)))]
+    return trial.suggest_float(
+        choice.key, choice.low, choice.high, log=choice.low > 0 and choice.high >= 10 * choice.low
+    )
+
+
+def _own(recipe: Recipe, choices: Sequence[Choice]) -> dict[str, Any]:
+    """The recipe's own values, as far as the space holds them."""
+    raw, start = recipe.to_dict(), dict[str, Any]()
+    for choice in choices:
+        section, _, key = choice.key.partition(".")
+        value = raw.get(section, {}).get(key)
+        if choice.values and value in choice.values:
+            start[choice.key] = choice.values.index(value)
+        elif not choice.values and isinstance(value, int | float) and choice.low <= value <= choice.high:
+            start[choice.key] = value
+    return start
+
+
+def _text(value: Any) -> str:
+    return repr(value) if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else f"{value}"
+
+
+def _optuna() -> Any:
+    try:
+        import optuna
+    except ImportError:
+        raise InputError("tuning needs optuna: pip install 'graphmae[tune]'") from None
+    return optuna

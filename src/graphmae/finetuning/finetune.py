@@ -1,0 +1,205 @@
+"""Fine-tuning on measured targets: train a `Predictor` on the training molecules, score it on the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from .. import kernels
+from ..batching import GraphBatch, GraphStore
+from ..config import Finetune
+from ..data import GraphSet
+from ..data.molecules import Assay
+from ..encoders import StackedEncoder
+from ..evaluation.metrics import by_rule, regression_errors, roc_auc
+from ..runtime.errors import GraphMAEError
+from ..training import fit
+from ..training.progress import Display, quiet
+from .predictor import Predictor
+
+AT_ONCE = 1024  # molecules, where nothing is trained
+Scores = dict[str, float]
+
+
+def finetune_predictor(
+    predictor: Predictor,
+    assay: Assay,
+    settings: Finetune,
+    device: torch.device,
+    *,
+    label: str = "finetune",
+    display: Display = quiet,
+    metrics: Path | None = None,
+) -> Scores:
+    """Train `predictor` in place; afterwards it is the one `settings.rule` names. Returns scores by both rules."""
+    predictor.to(device)
+    store = GraphStore(assay.graphs(), device)
+    targets = torch.from_numpy(assay.targets).to(device)
+    split = {part: torch.from_numpy(positions) for part, positions in assay.split.items()}
+    predictor.fit_scale(targets[split["train"].to(device)], settings.balance)
+    truth = torch.from_numpy(assay.judged).to(device)
+    judge = _Judge(predictor, store, truth, split, keep=settings.rule == "best-validation")
+    stages = list(_stages(predictor, settings))
+    done = 0
+    for number, (epochs, opened) in enumerate(stages):
+        last = number + 1 == len(stages)
+        _train(
+            predictor,
+            opened,
+            store,
+            targets,
+            split["train"],
+            settings,
+            epochs=epochs,
+            schedule=settings.schedule if last else "constant",
+            label=label if len(stages) == 1 else f"{label}, stage {number + 1} of {len(stages)}",
+            display=display,
+            metrics=metrics if last else None,
+            after_epoch=judge,
+        )
+        done += epochs
+    assert done == settings.epochs
+    if not bool(judge.is_finite):
+        raise GraphMAEError(f"{label}: the model predicts NaN or infinite values; try a smaller finetune.lr")
+    scores = judge.scores()
+    judge.restore()
+    predictor.eval()
+    return scores
+
+
+def _stages(predictor: Predictor, settings: Finetune) -> Iterator[tuple[int, nn.ModuleList]]:
+    """(epochs, the modules that are trained): all at once, the head alone, or one layer more at a time from the top."""
+    whole = nn.ModuleList([predictor.encoder, predictor.head])
+    if settings.mode != "staged":
+        yield settings.epochs, whole if settings.mode == "full" else nn.ModuleList([predictor.head])
+        return
+    encoder = predictor.encoder
+    blocks = list(encoder.blocks) if isinstance(encoder, StackedEncoder) else []
+    steps = min(max(len(blocks), 1), settings.epochs - 1)
+    each = max(1, settings.epochs // (2 * (steps + 1)))  # the first half opens the layers, the second has all
+    for opened in range(steps):
+        yield each, nn.ModuleList([*blocks[len(blocks) - opened :], predictor.head])
+    yield settings.epochs - steps * each, whole
+
+
+def _train(
+    predictor: Predictor,
+    opened: nn.ModuleList,
+    store: GraphStore,
+    targets: Tensor,
+    train: Tensor,
+    settings: Finetune,
+    **loop: Any,
+) -> None:
+    """Train the `opened` modules; the others rest, without dropout and with the norms they have."""
+    predictor.eval()
+    for weight in predictor.parameters():
+        weight.requires_grad_(False)
+    for weight in opened.parameters():
+        weight.requires_grad_(True)
+    rates: dict[str, Any] = {"lr": settings.lr, "weight_decay": settings.weight_decay, **loop}
+    if len(opened) == 1:  # the head alone: what it sees does not change
+        with torch.no_grad():
+            seen = torch.cat([predictor.embed(batch.x, batch.graph) for batch in _batches(store)])
+
+        def head_step(ids: Tensor) -> Tensor:
+            rows = nn.functional.dropout(seen[ids], predictor.dropout)
+            return predictor.loss(predictor.head(rows), targets[ids])
+
+        fit(opened, head_step, _shuffled(train, settings.batch_size, seen.device), **rates)
+    else:
+
+        def step(batch: GraphBatch) -> Tensor:
+            return predictor.loss(predictor(batch.x, batch.graph), targets[batch.ids])
+
+        numbers = _shuffled(train, settings.batch_size)
+        on_cuda = targets.is_cuda and kernels.has("cuda")  # there steps are recorded, molecules taken by their numbers
+
+        def batches() -> Iterator[Any]:
+            yield from numbers() if on_cuda else map(store.take, numbers())
+
+        fit(opened, step, batches, store=store if on_cuda else None, **rates)
+    for weight in predictor.parameters():
+        weight.requires_grad_(True)
+
+
+def _shuffled(train: Tensor, size: int, device: torch.device | None = None) -> Callable[[], Iterator[Tensor]]:
+    """The training molecules in a new order every epoch; a single one that is left over waits for the next."""
+
+    def epoch() -> Iterator[Tensor]:
+        order = train[torch.randperm(len(train))].to(device)
+        yield from (ids for ids in order.split(size) if len(ids) > 1 or len(train) == 1)
+
+    return epoch
+
+
+def _batches(store: GraphStore, ids: Tensor | None = None) -> Iterator[GraphBatch]:
+    """The molecules `ids` (None: all), some at a time."""
+    yield from map(store.take, (torch.arange(len(store)) if ids is None else ids).split(AT_ONCE))
+
+
+class _Judge:
+    """Called after every epoch: scores on validation and test, and the best weights by validation."""
+
+    def __init__(
+        self, predictor: Predictor, store: GraphStore, targets: Tensor, split: Mapping[str, Tensor], keep: bool
+    ) -> None:
+        self.predictor, self.keep = predictor, keep
+        self.count = len(split["val"])
+        ids = torch.cat([split["val"], split["test"]])
+        self.batches, self.truth = list(_batches(store, ids)), targets[ids.to(targets.device)]
+        self.validation: list[Tensor] = []
+        self.tests: list[Tensor] = []
+        self.absolute: list[Tensor] = []
+        self.is_finite = torch.ones((), dtype=torch.bool, device=targets.device)
+        self.best: dict[str, Tensor] = {}
+        self.best_score: Tensor | None = None
+
+    @property
+    def lower(self) -> bool:
+        return self.predictor.kind == "regression"
+
+    @torch.no_grad()
+    def __call__(self, epoch: int) -> None:
+        self.predictor.eval()
+        answers = self.predictor.answer(torch.cat([self.predictor(b.x, b.graph) for b in self.batches]))
+        self.is_finite = self.is_finite & answers.isfinite().all()
+        for part, kept in ((slice(self.count), self.validation), (slice(self.count, None), self.tests)):
+            if self.lower:
+                squared, absolute = regression_errors(answers[part], self.truth[part])
+                kept.append(squared)
+                if kept is self.tests:
+                    self.absolute.append(absolute)
+            else:
+                kept.append(roc_auc(answers[part], self.truth[part]).nanmean())
+        if self.keep:
+            self._remember()
+
+    def _remember(self) -> None:
+        now = self.validation[-1]
+        if self.best_score is None or bool((now < self.best_score) if self.lower else (now > self.best_score)):
+            self.best_score = now
+            self.best = {key: value.clone() for key, value in self.predictor.state_dict().items()}
+
+    def scores(self) -> Scores:
+        found = by_rule(self.validation, self.tests, self.lower)
+        if self.lower:
+            found["mae"] = float(self.absolute[-1])
+        return found
+
+    def restore(self) -> None:
+        """Give the predictor its best weights back, where they were kept."""
+        if self.best:
+            self.predictor.load_state_dict(self.best)
+
+
+def predict_graphs(predictor: Predictor, graphs: GraphSet, device: torch.device) -> Tensor:
+    """[graphs, targets] on the CPU: probabilities of class 1, or numbers."""
+    predictor.to(device).eval()
+    store = GraphStore(graphs, device)
+    with torch.no_grad():
+        return torch.cat([predictor.answer(predictor(b.x, b.graph)).cpu() for b in _batches(store)])

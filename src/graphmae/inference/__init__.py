@@ -1,0 +1,1 @@
+"""What a trained model tells of a graph: embeddings, reconstructions, filled cells."""
