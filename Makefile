@@ -18,7 +18,7 @@ lint: $(STAMP)
 	$(BIN)/mypy
 
 unit: $(STAMP)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 # torch first and pinned: the index's newest build would pull gigabytes of CUDA libraries.
 $(STAMP): pyproject.toml

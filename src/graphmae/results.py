@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import os
 import statistics
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from .runtime.errors import InputError
+from .runtime.files import read_json, write_json
 
 FORMAT = 1
 ROW_LABELS = {
@@ -147,25 +145,6 @@ class Result:
             raise InputError(f"{path} is not a result: {error} is missing") from None
 
 
-def write_json(path: str | Path, value: Mapping[str, Any]) -> None:
-    """All or nothing: a reader never sees half a file."""
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
-    partial.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    partial.replace(path)
-
-
-def read_json(path: str | Path) -> dict[str, Any]:
-    try:
-        value = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise InputError(f"{path} cannot be read as JSON ({error})") from None
-    if not isinstance(value, dict):
-        raise InputError(f"{path} must hold one JSON object")
-    return value
-
-
 def shown(value: float, metric: str) -> str:
     """A score as text: a percentage with one digit, an error in its own units with four that count."""
     return f"{value:.4g}" if metric in IN_THEIR_UNITS else f"{value:.1f}"
@@ -203,20 +182,3 @@ def interval(scores: list[float]) -> float:
 def described(scores: list[float]) -> dict[str, float]:
     """Mean, deviation and half the interval of the mean."""
     return {"mean": statistics.fmean(scores), "std": deviation(scores), "interval": interval(scores)}
-
-
-def claim_folder(out: Path, settings: dict[str, Any], resume: bool) -> None:
-    """Make the run's folder, or refuse one that holds another run."""
-    stored = out / "recipe.json"
-    if stored.is_file():
-        if not resume:
-            raise InputError(f"{out} already holds a run; pass --resume to go on with it or choose another --out")
-        if read_json(stored) != settings:
-            raise InputError(
-                f"{out} holds a run with other settings; resume needs the very same recipe, seed and --set"
-            )
-    elif resume:
-        raise InputError(f"{out} holds no run to resume")
-    elif out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise InputError(f"{out} exists and is not a run; choose another --out")
-    write_json(stored, settings)

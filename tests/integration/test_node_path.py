@@ -40,7 +40,7 @@ def test_pretraining_visibly_helps_on_the_synthetic_graph(tmp_path: Path) -> Non
 def test_a_run_leaves_everything_in_its_folder(tmp_path: Path) -> None:
     result = run(tmp_path / "run", seeds=[3, 5])
     folder = tmp_path / "run"
-    assert {p.name for p in folder.iterdir()} == {"recipe.json", "result.json", "seed-3", "seed-5"}
+    assert {p.name for p in folder.iterdir()} == {".lock", "recipe.json", "result.json", "seed-3", "seed-5"}
     assert {p.name for p in (folder / "seed-3").iterdir()} == {
         "README.md", "config.json", "metrics.jsonl", "model.safetensors", "scores.json",
     }  # fmt: skip

@@ -20,13 +20,15 @@ from ..data.tables import write_rows
 from ..experiments import auto as defaults
 from ..experiments import pretrain as pretraining
 from ..experiments import tune as tuning
+from ..experiments.folder import RunFolder
 from ..pretrained import load_predictor
 from ..results import Result
 from ..runtime.device import resolve_device
 from ..runtime.errors import InputError
+from ..runtime.files import replacing
 from ..training import Progress
 from . import chemistry, insights
-from .core import embed, evaluation_settings, next_folder
+from .core import embed, evaluation_settings
 
 AUTO = "auto"  # the recipe is chosen by the data
 logger = logging.getLogger("graphmae")
@@ -49,12 +51,12 @@ def pretrain_on(
     What to train is what the recipe says; without one it is chosen by the data, reported, and written to recipe.toml.
     """
     sources = [sources] if isinstance(sources, str | Path) else list(sources)
-    if out is not None and not resume and (Path(out) / "recipe.json").is_file():
+    if out is not None and not resume and RunFolder(Path(out)).holds_run:
         raise InputError(f"{out} already holds a run; pass --resume to go on with it or choose another --out")
     made, dataset = _chosen(sources, recipe, overrides, columns or {}, data_root)
     place = resolve_device(device)
     defaults.check_memory(dataset, made, place)
-    folder = Path(out) if out is not None else next_folder(Path(sources[0]).name.split(".")[0], resume)
+    folder = RunFolder.of(out, Path(sources[0]).name.split(".")[0], resume)
     pretraining.pretrain_once(
         made,
         dataset,
@@ -65,7 +67,7 @@ def pretrain_on(
         display=Progress(),
         label=f"{dataset.name}, seed {seed}",
     )
-    return folder
+    return folder.path
 
 
 def are_tables(sources: Sequence[str | Path]) -> bool:
@@ -148,7 +150,7 @@ def finetune_on(
     resume: bool,
 ) -> tuple[Result, Path]:
     """Fine-tune a checkpoint on a table; returns the result and the folder of the run."""
-    folder = out if out is not None else next_folder(Path(table).name.split(".")[0], resume)
+    folder = RunFolder.of(out, Path(table).name.split(".")[0], resume).path
     result = chemistry.finetune(
         checkpoint,
         table,
@@ -179,9 +181,8 @@ def predict_table(
     if taken := [name for name in added if name in header]:
         raise InputError(f"{table} already has a column {taken[0]!r}; rename it, the predictions are called so")
     answers = chemistry.predict(predictor, table, column=column, device=device)
-    partial = out.with_name(f"{out.name}.partial")
     bad = 0
-    with partial.open("w", newline="", encoding="utf-8") as file:
+    with replacing(out) as partial, partial.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, delimiter="\t" if out.suffix == ".tsv" else ",", lineterminator="\n")
         writer.writerow([*header, *added])
         for row, values in zip(rows, answers.tolist(), strict=True):
@@ -190,7 +191,6 @@ def predict_table(
             cells = ["" for _ in values] if unreadable else [f"{value:.6g}" for value in values]
             padded = [*row, *[""] * (len(header) - len(row))][: len(header)]
             writer.writerow([*padded, *cells, "not a molecule" if unreadable else ""])
-    partial.replace(out)
     return len(rows), bad
 
 
@@ -216,10 +216,9 @@ def tune_on(
     made, dataset = _chosen(sources, recipe, overrides, columns, data_root)
     if not isinstance(dataset, NodeDataset) or len(dataset.graphs) != 1:
         raise InputError("tuning is for one graph, and that is a set of graphs")
-    folder = out if out is not None else next_folder(f"{Path(sources[0]).name.split('.')[0]}-tuned", False)
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = RunFolder.of(out, f"{Path(sources[0]).name.split('.')[0]}-tuned")
     space = search or tuning.SPACE
-    return tuning.tune(dataset, made, space, trials, seed=seed, device=device, out=folder), folder
+    return tuning.tune(dataset, made, space, trials, seed=seed, device=device, out=folder), folder.path
 
 
 def predict_links(

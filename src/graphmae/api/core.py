@@ -23,14 +23,16 @@ from ..evaluation import fitted_to, judge_graphs, judge_seeds
 from ..experiments import pretrain as pretraining
 from ..experiments import reproduce as reproduction
 from ..experiments import run as experiment
+from ..experiments.folder import RunFolder
 from ..inference.embedding import embed_graph, embed_graphs
 from ..model import GraphMAE
 from ..pretrained import load
 from ..report import Comparison
-from ..results import Result, read_json
+from ..results import Result
 from ..runtime.device import numerics, resolve_device
 from ..runtime.environment import hardware, peak_bytes, versions
 from ..runtime.errors import InputError, unknown
+from ..runtime.files import locked
 from ..runtime.seed import check_seeds, preserved_randomness
 from ..training import Progress, quiet
 
@@ -78,11 +80,11 @@ def run(
     >>> result.mean, result.std  # doctest: +SKIP
     """
     made = source.override(*overrides) if isinstance(source, Recipe) else recipe(source, *overrides)
-    folder = Path(out) if out is not None else next_folder(made.id, resume)
+    folder = RunFolder.of(out, made.id, resume)
     return experiment.run(
         made,
         seeds,
-        folder,
+        folder.path,
         root=data_root,
         device=device,
         resume=resume,
@@ -149,20 +151,20 @@ def pretrain(
     network.trained_on = pretraining.facts_of(datasets[0], train, seed)
     model.rehearse(network)
     pretraining.check_features(network, graphs, datasets[0].name)
-    place, folder = resolve_device(device), Path(out) if out is not None else None
+    place, folder = resolve_device(device), None if out is None else RunFolder(Path(out))
     if folder is not None:
         pretrained.describe(network)  # what could not be stored is refused before it is trained
-        if (folder / "config.json").exists():
-            raise InputError(f"{folder} already holds a model; choose another out")
+        if folder.holds_model:
+            raise InputError(f"{out} already holds a model; choose another out")
     randomness = nullcontext() if seed is None else preserved_randomness(check_seeds([seed])[0])
-    with randomness, numerics(place):
+    with randomness, numerics(place), nullcontext() if folder is None else locked(folder.path):
         pretraining.train(
             network, graphs, train, folder, place, resume=resume, display=Progress() if progress else quiet
         )
-    network.eval()
-    if folder is not None:
-        pretrained.save(network, folder)
-        pretraining.forget_state(folder)
+        network.eval()
+        if folder is not None:
+            pretrained.save(network, folder.path)
+            folder.state.delete()
     return network
 
 
@@ -257,27 +259,15 @@ def evaluation_settings(network: object, overrides: list[str]) -> Evaluation:
     if other := [text for text in overrides if not text.startswith("evaluation.")]:
         raise InputError(f"the encoder is fixed: only evaluation.* can be set here, not {other[0]!r}")
     base: Mapping[str, Any] = config.load("default").to_dict()
-    if isinstance(network, str | Path):
-        folder = pretrained.find_checkpoint(network)
-        for stored in (folder / "recipe.json", folder.parent / "recipe.json"):
-            if stored.is_file():
-                base = {**base, "evaluation": read_json(stored).get("evaluation", {})}
-                break
+    stored = RunFolder(pretrained.find_checkpoint(network)).stored_recipe() if isinstance(network, str | Path) else None
+    if stored is not None:
+        base = {**base, "evaluation": stored.get("evaluation", {})}
     return config.load(base, overrides).evaluation
 
 
-def next_folder(name: str, resume: bool) -> Path:
-    """runs/node-cora, or runs/node-cora-2 when that is taken; the latest one when resuming."""
-    base = Path("runs") / name.replace("/", "-")
-    latest, candidate, number = None, base, 1
-    while candidate.exists():
-        latest, number = candidate, number + 1
-        candidate = Path(f"{base}-{number}")
-    if not resume:
-        return candidate
-    if latest is None:
-        raise InputError(f"there is no run in {base} to resume; name its folder with --out")
-    return latest
+def run_folder(out: str | Path | None, name: str, resume: bool = False) -> Path:
+    """Where a run goes: `out`, or the next free one of runs/NAME, runs/NAME-2, …; the latest when resuming."""
+    return RunFolder.of(out, name, resume).path
 
 
 def _datasets(

@@ -33,7 +33,7 @@ def demo(
         logger.info("NOTE: CiteSeer cannot be had here, so the demo runs on a synthetic citation graph. (%s)", error)
         recipe, notes = "default", []
     made = api.recipe(recipe, *notes)
-    folder = out or api.next_folder("demo", resume=False)
+    folder = api.run_folder(out, "demo")
     typer.echo(
         f"Pre-training a graph encoder on {made.data.name} for {made.train.epochs} epochs, without labels; then a "
         "linear classifier on its frozen embeddings, beside raw features, an untrained and a supervised encoder.",

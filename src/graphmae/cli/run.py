@@ -35,7 +35,7 @@ def run(
 
     import_parts(import_)
     made = api.recipe(recipe, *set_)
-    folder = out or api.next_folder(made.id, resume)
+    folder = api.run_folder(out, made.id, resume)
     result = api.run(made, numbers, folder, data_root=data, device=device, resume=resume, jobs=jobs, imports=import_)
     if json_:
         print_json(result.summary())

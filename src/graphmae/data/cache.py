@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from ..runtime.files import replacing
 from .sources import cache_root, sha256
 
 VERSION = 1  # raise when a reader's output changes
@@ -27,9 +27,7 @@ def cached(name: str, files: Mapping[str, Path], read: Callable[[], dict[str, Te
         with contextlib.suppress(SafetensorError, OSError):
             return load_file(path)
     tensors = {key: tensor.contiguous() for key, tensor in read().items()}
-    with contextlib.suppress(OSError):  # a cache that cannot be written costs time, nothing else
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
+    # A cache that cannot be written costs time, nothing else.
+    with contextlib.suppress(OSError), replacing(path) as partial:
         save_file(tensors, partial)
-        partial.replace(path)
     return tensors

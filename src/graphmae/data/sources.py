@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..runtime.errors import DataError, InputError
+from ..runtime.files import replacing
 
 TIMEOUT = 20
 logger = logging.getLogger("graphmae")
@@ -142,10 +143,8 @@ class RawFiles:
 
     def _keep(self, path: Path, name: str) -> None:
         target = self._cached(name)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
-        shutil.move(path, partial)
-        partial.replace(target)
+        with replacing(target) as partial:
+            shutil.move(path, partial)
 
     def _help(self, missing: list[str], root: Path | None, reasons: list[str]) -> str:
         place = f"{root or '<data root>'}/{self.folders[0]}"

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,8 +23,7 @@ from ..config import Evaluation, Recipe, Supervised
 from ..data import GraphSet, NodeDataset
 from ..runtime.environment import peak_bytes
 from ..runtime.seed import preserved_randomness
-from ..training import fit, quiet
-from ..training.progress import Display
+from ..training import fit
 from .metrics import by_rule, classification_loss, score
 from .svm import FOLDS
 
@@ -117,9 +115,7 @@ def run_supervised(
     recipe: Recipe,
     dataset: NodeDataset | GraphSet,
     seed: int,
-    folder: Path,
     device: torch.device,
-    display: Display = quiet,
 ) -> dict[str, Any]:
     """One seed: every candidate is trained, the one with the best validation score is reported."""
     began = time.monotonic()

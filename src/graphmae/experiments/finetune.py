@@ -6,7 +6,6 @@ import copy
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -22,6 +21,7 @@ from ..runtime.errors import ConfigError, InputError
 from ..runtime.seed import preserved_randomness
 from ..training import quiet
 from ..training.progress import Display
+from .folder import RunFolder
 
 
 def starting_point(recipe: Recipe, assay: Assay) -> tuple[Recipe, GraphMAE]:
@@ -76,7 +76,7 @@ def run_seed(
     assay: Assay,
     shared: Mapping[str, dict[str, float]],
     seed: int,
-    folder: Path,
+    folder: RunFolder,
     device: torch.device,
     display: Display = quiet,
 ) -> dict[str, Any]:
@@ -88,7 +88,7 @@ def run_seed(
             predictor = Predictor(make(), assay.names, assay.kind, settings.readout, settings.dropout)
             predictor.inputs = dict(assay.treatment)
             label = f"{recipe.id}, {row}, seed {seed}"
-            metrics = folder / "metrics.jsonl" if row == "pretrained" else None
+            metrics = folder.metrics if row == "pretrained" else None
             scores = finetune_predictor(
                 predictor, assay, settings, device, label=label, display=display, metrics=metrics
             )
@@ -110,7 +110,7 @@ def run_seed(
         "seed": seed,
         "pre_trained_model": dict(network.trained_on) or settings.checkpoint,
     }
-    pretrained.save_predictor(predictor, folder, assay.metric, rows["pretrained"], facts)
+    pretrained.save_predictor(predictor, folder.path, assay.metric, rows["pretrained"], facts)
     seconds = time.monotonic() - began
     return {
         "seed": seed,

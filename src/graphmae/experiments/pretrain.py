@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,14 +18,13 @@ from ..batching.partition import pieces
 from ..config import Recipe, Train, to_toml
 from ..data import GraphSet, MoleculeStore, NodeDataset
 from ..inference.embedding import reconstruction_error
-from ..results import claim_folder
 from ..runtime.device import numerics
 from ..runtime.errors import DataError, InputError
 from ..runtime.seed import check_seeds, preserved_randomness
-from ..training import Outcome, Plateau, TrainingState, pretrain_model, quiet, tensorboard
+from ..training import Outcome, Plateau, pretrain_model, quiet, tensorboard
 from ..training.progress import Display
+from .folder import RunFolder
 
-STATE = "state.safetensors"
 logger = logging.getLogger("graphmae")
 
 
@@ -34,7 +34,7 @@ def pretrain_once(
     seed: int,
     device: torch.device,
     *,
-    folder: Path | None = None,
+    folder: RunFolder | None = None,
     resume: bool = False,
     display: Display = quiet,
     label: str = "pretrain",
@@ -43,7 +43,8 @@ def pretrain_once(
 
     Everything that would fail is refused before training begins. A folder that is finished already is left alone.
     """
-    with preserved_randomness(check_seeds([seed])[0]), numerics(device, recipe.train.precision):
+    device_numerics = numerics(device, recipe.train.precision)
+    with preserved_randomness(check_seeds([seed])[0]), device_numerics, ExitStack() as held:
         network = model.build(recipe, dataset.in_channels, getattr(dataset, "target_channels", None))
         network.inputs = dict(dataset.treatment)
         network.trained_on = facts_of(dataset, recipe.train, seed)
@@ -51,10 +52,10 @@ def pretrain_once(
         check_features(network, dataset.pretrain_graphs(), dataset.name)
         if folder is not None:
             pretrained.describe(network)
-            claim_folder(folder, {**recipe.to_dict(), "seed": seed}, resume)
-            (folder / "recipe.toml").write_text(to_toml(recipe), encoding="utf-8")
-            if (folder / "config.json").exists():
-                return pretrained.load(folder)
+            held.enter_context(folder.claim({**recipe.to_dict(), "seed": seed}, resume))
+            folder.write_recipe_toml(to_toml(recipe))
+            if folder.holds_model:
+                return pretrained.load(folder.path)
         outcome = train(
             network,
             dataset.pretrain_graphs(),
@@ -65,11 +66,11 @@ def pretrain_once(
             display=display,
             label=label,
         )
-    network.trained_on["epochs"] = outcome.epochs
-    network.eval()
-    if folder is not None:
-        pretrained.save(network, folder)
-        forget_state(folder)
+        network.trained_on["epochs"] = outcome.epochs
+        network.eval()
+        if folder is not None:
+            pretrained.save(network, folder.path)
+            folder.state.delete()
     return network
 
 
@@ -77,7 +78,7 @@ def train(
     network: model.GraphMAE,
     graphs: list[Data] | GraphSet | MoleculeStore,
     settings: Train,
-    folder: Path | None,
+    folder: RunFolder | None,
     device: torch.device,
     *,
     resume: bool = False,
@@ -89,7 +90,7 @@ def train(
 
     A single graph may be trained in parts; with patience, training ends when reconstruction stops to improve.
     """
-    metrics = None if folder is None else folder / "metrics.jsonl"
+    metrics = None if folder is None else folder.metrics
     if settings.parts > 1 and isinstance(graphs, list) and len(graphs) == 1:
         graphs = pieces(graphs[0], min(settings.parts, int(graphs[0].num_nodes)))
     watched = _plateau(network, graphs, settings, device, metrics if resume else None)
@@ -98,7 +99,7 @@ def train(
         found = (after_epoch(epoch) if after_epoch else None) or {}
         return {**found, **((watched(epoch) if watched else None) or {})} or None
 
-    log = tensorboard(folder / "tensorboard") if settings.tensorboard and folder is not None else None
+    log = tensorboard(folder.tensorboard) if settings.tensorboard and folder is not None else None
     return pretrain_model(
         network,
         graphs,
@@ -107,7 +108,7 @@ def train(
         label=label,
         display=display,
         metrics=metrics,
-        state=None if folder is None else TrainingState(folder / STATE),
+        state=None if folder is None else folder.state,
         resume=resume,
         after_epoch=both,
         log=log,
@@ -155,8 +156,3 @@ def check_features(network: model.GraphMAE, graphs: list[Data] | GraphSet | Mole
         raise DataError(f"{label}: every node has only zeros as features, so there is nothing to reconstruct")
     if left_out:
         logger.info("%s: %d nodes have only zeros as features; they are left out of the loss", label, left_out)
-
-
-def forget_state(folder: Path) -> None:
-    """A finished run needs no resume state."""
-    TrainingState(folder / STATE).delete()

@@ -19,6 +19,7 @@ from ..runtime.errors import DataError, GraphMAEError, InputError, Interrupted
 from ..training import quiet
 from ..training.progress import Display
 from . import run as experiment
+from .folder import RunFolder
 
 logger = logging.getLogger("graphmae")
 
@@ -82,13 +83,13 @@ def _keep(e: Experiment, entry: Entry, out: Path) -> None:
 
 def _run(e: Experiment, out: Path, root: str | Path | None, jobs: int, device: str, display: Display = quiet) -> Entry:
     """One experiment; data that cannot be had, or a run that fails, is an entry that says so."""
-    folder, began = out / e.table / e.group / e.name, time.monotonic()
+    folder, began = RunFolder(out / e.table / e.group / e.name), time.monotonic()
     try:
         recipe = config.load(e.recipe, e.changes)
         model.check(recipe)
-        resume = (folder / "recipe.json").is_file()
+        resume = folder.holds_run
         result = experiment.run(
-            recipe, range(e.seeds), folder, root=root, device=device, resume=resume, jobs=jobs, display=display
+            recipe, range(e.seeds), folder.path, root=root, device=device, resume=resume, jobs=jobs, display=display
         )
     except Interrupted:
         raise

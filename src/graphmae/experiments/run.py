@@ -1,11 +1,4 @@
-"""One recipe × seeds → a `Result`, with everything it took in one folder.
-
-out/recipe.json          the resolved recipe
-out/result.json          all scores
-out/seed-0/              a checkpoint: config.json, model.safetensors, README.md
-out/seed-0/metrics.jsonl one line per epoch
-out/seed-0/scores.json   this seed's rows (and folds); a seed that has it is finished
-"""
+"""One recipe × seeds → a `Result`, with everything it took in one folder (see `folder`)."""
 
 from __future__ import annotations
 
@@ -26,7 +19,7 @@ from ..config import Evaluation, Recipe
 from ..data import GraphSet, NodeDataset
 from ..data.molecules import Assay
 from ..registry import import_parts
-from ..results import Result, claim_folder, read_json, shown, write_json
+from ..results import Result, shown
 from ..runtime.compiled import limit_threads
 from ..runtime.device import numerics, resolve_device
 from ..runtime.environment import commit, cpu_count, hardware, peak_bytes, versions
@@ -36,9 +29,9 @@ from ..runtime.turns import side_by_side
 from ..training import quiet
 from ..training.progress import Display
 from . import finetune as transfer
-from .pretrain import check_features, facts_of, forget_state, train
+from .folder import RunFolder
+from .pretrain import check_features, facts_of, train
 
-SCORES = "scores.json"
 logger = logging.getLogger("graphmae")
 
 
@@ -59,7 +52,7 @@ def run(
     `jobs` is how many seeds run at a time. On CUDA they share this process and take turns; on the CPU each has a
     process of its own, where `imports` names the files that register parts.
     """
-    seeds, out, place = check_seeds(seeds), Path(out), resolve_device(device)
+    seeds, place = check_seeds(seeds), resolve_device(device)
     if jobs < 1:
         raise InputError(f"jobs must be at least 1, not {jobs}")
     jobs = min(jobs, len(seeds))
@@ -67,34 +60,54 @@ def run(
     dataset = data_room.load(recipe.data.name, root, **recipe.data.options)
     dataset.check_labels()
     recipe, prepare = _task(recipe, dataset, place, resume)
-    claim_folder(out, recipe.to_dict(), resume)
-    if place.type == "cuda":
-        torch.cuda.reset_peak_memory_stats(place)
+    folder = RunFolder(Path(out))
+    with folder.claim(recipe.to_dict(), resume):
+        if place.type == "cuda":
+            torch.cuda.reset_peak_memory_stats(place)
+        pending = [seed for seed in seeds if not (resume and folder.seed(seed).read_scores())]
+        if jobs > 1 and place.type == "cpu":
+            prepare(())  # what all seeds share is made once, and found by the others
+            _in_processes(recipe, pending, folder.path, root, place, jobs, imports, resume)
+        elif pending:
+            with numerics(place, recipe.train.precision):
+                finish = partial(
+                    _finish_seed, recipe, dataset, prepare(pending), folder, place, display if jobs == 1 else quiet
+                )
+                if jobs == 1:
+                    for seed in pending:
+                        finish(seed)
+                else:
+                    for _ in side_by_side([partial(finish, seed) for seed in pending], place, jobs):
+                        pass
+        result = _result_of(recipe, dataset, [folder.seed(seed) for seed in seeds], place)
+        folder.write_result(result)
+    return result
 
-    if jobs > 1 and place.type == "cpu":
-        prepare(())  # what all seeds share is made once, and found by the others
-        _in_processes(recipe, seeds, out, root, place, jobs, imports)
-        resume = True  # all that is left is to read what they wrote
-    folders = {seed: out / f"seed-{seed}" for seed in seeds}
-    pending = [seed for seed in seeds if not (resume and (folders[seed] / SCORES).is_file())]
 
-    def finish(seed: int) -> None:
-        with preserved_randomness(seed):
-            scores = run_seed(seed=seed, folder=folders[seed], device=place, display=display if jobs == 1 else quiet)
-        write_json(folders[seed] / SCORES, {**scores, "commit": commit()})
-        forget_state(folders[seed])
-        _announce(scores, recipe, dataset)
+def _finish_seed(
+    recipe: Recipe,
+    dataset: NodeDataset | GraphSet | Assay,
+    run_seed: Callable[..., dict[str, Any]],
+    folder: RunFolder,
+    device: torch.device,
+    display: Display,
+    seed: int,
+) -> None:
+    """Run one seed; its scores are written last, so a seed that has them is finished."""
+    own = folder.seed(seed)
+    with preserved_randomness(seed):
+        scores = run_seed(seed=seed, folder=own, device=device, display=display)
+    own.write_scores({**scores, "commit": commit()})
+    own.state.delete()
+    _announce(scores, recipe, dataset)
 
-    with numerics(place, recipe.train.precision):
-        run_seed = prepare(pending) if pending else _nothing
-        if jobs == 1:
-            for seed in pending:
-                finish(seed)
-        else:
-            for _ in side_by_side([partial(finish, seed) for seed in pending], place, jobs):
-                pass
-    runs = [read_json(folders[seed] / SCORES) for seed in seeds]
-    result = Result(
+
+def _result_of(
+    recipe: Recipe, dataset: NodeDataset | GraphSet | Assay, seeds: Sequence[RunFolder], device: torch.device
+) -> Result:
+    runs = [scores for seed in seeds if (scores := seed.read_scores()) is not None]
+    assert len(runs) == len(seeds)
+    return Result(
         recipe=recipe.id,
         metric=dataset.metric,
         rule=recipe.evaluation.rule,
@@ -104,16 +117,10 @@ def run(
         data={"name": dataset.name, **dict(dataset.summary())},
         seconds=sum(run["seconds"] for run in runs),
         peak_bytes=max(run["peak_bytes"] for run in runs),
-        hardware=hardware(str(place)),
+        hardware=hardware(str(device)),
         versions=versions(),
         commit=", ".join(dict.fromkeys(run["commit"] for run in runs if run.get("commit"))),  # resumed: several
     )
-    result.save(out / "result.json")
-    return result
-
-
-def _nothing(**_: Any) -> dict[str, Any]:
-    raise AssertionError("every seed is finished")
 
 
 def _task(
@@ -132,7 +139,7 @@ def _task(
     if recipe.supervised is not None:
         settings = replace(recipe.evaluation, rule="best-validation")
         recipe = replace(recipe, evaluation=settings)
-        return recipe, lambda seeds: partial(evaluation.run_supervised, recipe, dataset)
+        return recipe, lambda seeds: partial(_run_supervised, recipe, dataset)
     recipe = judged_by(recipe, dataset)
     _check_before(recipe, dataset)
 
@@ -172,9 +179,10 @@ def _in_processes(
     device: torch.device,
     jobs: int,
     imports: Sequence[str],
+    resume: bool,
 ) -> None:
-    """One seed per task, `jobs` at a time; each leaves its scores.json."""
-    work = [(recipe, seed, out, root, str(device)) for seed in seeds]
+    """One seed per task, `jobs` at a time; each writes into its own folder and nothing else."""
+    work = [(recipe, seed, out, root, str(device), resume) for seed in seeds]
     share = max(1, cpu_count() // jobs)
     with multiprocessing.get_context("spawn").Pool(jobs, _prepare_process, (list(imports), share)) as pool:
         for seed in pool.imap_unordered(_one_seed, work):
@@ -186,10 +194,26 @@ def _prepare_process(imports: list[str], threads: int) -> None:
     limit_threads(threads)
 
 
-def _one_seed(task: tuple[Recipe, int, Path, str | Path | None, str]) -> int:
-    recipe, seed, out, root, device = task
-    run(recipe, [seed], out, root=root, device=device, resume=True)
+def _one_seed(task: tuple[Recipe, int, Path, str | Path | None, str, bool]) -> int:
+    """In a process of its own; the parent holds the folder of the run."""
+    recipe, seed, out, root, device, resume = task
+    place = resolve_device(device)
+    dataset = data_room.load(recipe.data.name, root, **recipe.data.options)
+    recipe, prepare = _task(recipe, dataset, place, resume)
+    with numerics(place, recipe.train.precision):
+        _finish_seed(recipe, dataset, prepare([seed]), RunFolder(out), place, quiet, seed)
     return seed
+
+
+def _run_supervised(
+    recipe: Recipe,
+    dataset: NodeDataset | GraphSet,
+    seed: int,
+    folder: RunFolder,
+    device: torch.device,
+    display: Display,
+) -> dict[str, Any]:
+    return evaluation.run_supervised(recipe, dataset, seed, device)
 
 
 def _run_seed(
@@ -197,7 +221,7 @@ def _run_seed(
     dataset: NodeDataset | GraphSet,
     raw: Mapping[int, dict[str, float]],
     seed: int,
-    folder: Path,
+    folder: RunFolder,
     device: torch.device,
     resume: bool,
     display: Display,
@@ -233,7 +257,7 @@ def _run_seed(
     )
     began = time.monotonic()
     found = judged(recipe.evaluation)
-    pretrained.save(network, folder)
+    pretrained.save(network, folder.path)
     return {
         "seed": seed,
         "seconds": outcome.seconds + time.monotonic() - began,

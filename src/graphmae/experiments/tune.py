@@ -7,7 +7,6 @@ import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from .. import config, evaluation, model, pretrained
@@ -15,11 +14,11 @@ from ..config import Recipe
 from ..data import NodeDataset
 from ..data.splits import with_split
 from ..inference.reconstruction import anomaly_scores
-from ..results import write_json
 from ..runtime.device import numerics, resolve_device
 from ..runtime.errors import ConfigError, GraphMAEError, InputError
 from ..runtime.values import parse_value
 from . import pretrain as pretraining
+from .folder import RunFolder
 
 logger = logging.getLogger("graphmae")
 SPACE = (
@@ -81,7 +80,7 @@ def tune(
     *,
     seed: int = 0,
     device: str = "auto",
-    out: str | Path | None = None,
+    out: RunFolder | None = None,
 ) -> Tuned:
     """Try `trials` settings of the keys in `space`, the recipe's own first; with `out`, the best goes to recipe.toml.
 
@@ -103,7 +102,7 @@ def tune(
         made = recipe.override(*(f"{key}={_text(value)}" for key, value in settings.items()))
         model.check(made)
         network = pretraining.pretrain_once(made, dataset, seed, place)
-        with numerics(place, made.train.precision):
+        with numerics(place):  # evaluated in float32, whatever the training's precision
             if not labelled:
                 return float(anomaly_scores(network, dataset.graphs[0], place, 2, share=0.5).nanmean())
             settings_of = replace(made.evaluation, baselines=(), converged=False)
@@ -127,7 +126,7 @@ def tune(
         shown = ", ".join(f"{key}={_text(value)}" for key, value in settings.items())
         logger.info("trial %d of %d: %s %.4g (%s)", trial.number + 1, trials, criterion, score, shown)
         if out is not None:
-            write_json(Path(out) / "trials.json", {"criterion": criterion, "trials": found})
+            out.write_trials({"criterion": criterion, "trials": found})
         if math.isnan(score):
             raise optuna.TrialPruned
         return score
@@ -144,7 +143,7 @@ def tune(
     best = (max if labelled else min)(good, key=lambda entry: entry["score"])
     made = recipe.override(*(f"{key}={_text(value)}" for key, value in best["settings"].items()))
     if out is not None:
-        (Path(out) / "recipe.toml").write_text(config.to_toml(made), encoding="utf-8")
+        out.write_recipe_toml(config.to_toml(made))
     return Tuned(made, float(best["score"]), criterion, found)
 
 

@@ -16,9 +16,9 @@ from torch import nn
 from .. import decoders, encoders, losses, masking
 from ..model import GraphMAE
 from ..registry import Registry, arguments_of
-from ..results import read_json, write_json
 from ..runtime.environment import package_version
 from ..runtime.errors import ConfigError, InputError
+from ..runtime.files import read_json, replacing, write_json, write_text
 from .card import card
 from .places import find_checkpoint
 
@@ -39,11 +39,10 @@ def save(model: GraphMAE, folder: str | Path) -> Path:
 
 def write(folder: Path, module: nn.Module, config: dict[str, Any], readme: str) -> Path:
     """config.json last of what a reader needs: a folder that has it is complete."""
-    folder.mkdir(parents=True, exist_ok=True)
-    partial = folder / "model.safetensors.partial"
-    save_file({k: v.detach().cpu().contiguous() for k, v in module.state_dict().items()}, partial)
-    partial.replace(folder / "model.safetensors")
-    (folder / "README.md").write_text(readme, encoding="utf-8")
+    weights = {key: value.detach().cpu().contiguous() for key, value in module.state_dict().items()}
+    with replacing(folder / "model.safetensors") as partial:
+        save_file(weights, partial)
+    write_text(folder / "README.md", readme)
     write_json(folder / "config.json", config)
     return folder
 

@@ -14,7 +14,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..results import Result, deviation, interval, read_json
+from ..results import Result, deviation, interval
+from ..runtime.files import read_json, write_text
 from .paper import Experiment
 
 SIGNIFICANT = 0.05
@@ -96,11 +97,7 @@ def write_ledger(path: str | Path, entries: dict[str, Entry]) -> None:
     }
     text = json.dumps({"experiments": plain}, indent=1, ensure_ascii=False)
     text = re.sub(r"\[\s+([^\[\]{}]*?)\s+\]", lambda match: "[" + re.sub(r",\s+", ", ", match[1]) + "]", text)
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f"{path.name}.partial")
-    partial.write_text(text + "\n", encoding="utf-8")
-    partial.replace(path)
+    write_text(path, text + "\n")
 
 
 def cell(scores: list[float], digits: int = 2) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,6 +12,7 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from ..runtime.errors import InputError
+from ..runtime.files import replacing
 from ..runtime.seed import random_state, restore_random_state
 
 
@@ -46,14 +46,9 @@ class TrainingState:
                 else:
                     scalars[f"{index}.{key}"] = value
         meta = {"epoch": epoch, "outcome": outcome, "random": random_values, "scalars": scalars}
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        partial = self.path.with_name(f"{self.path.name}.{os.getpid()}.partial")
-        save_file(
-            {k: v.detach().cpu().contiguous().clone() for k, v in tensors.items()},
-            partial,
-            {"state": json.dumps(meta)},
-        )
-        partial.replace(self.path)
+        stored = {k: v.detach().cpu().contiguous().clone() for k, v in tensors.items()}
+        with replacing(self.path) as partial:
+            save_file(stored, partial, {"state": json.dumps(meta)})
 
     def load(self, module: nn.Module, optimizer: torch.optim.Optimizer) -> tuple[int, Outcome]:
         """Restore everything in place; returns the number of finished epochs and how it stood."""

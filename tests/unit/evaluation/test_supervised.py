@@ -19,7 +19,7 @@ def test_nodes_choose_their_settings_on_validation() -> None:
         'supervised.candidates=["supervised.lr=1e-9", "", "encoder.hidden_channels=8"]',
     )  # fmt: skip
     data = gm.data.load("synthetic", num_nodes=300)
-    found = run_supervised(recipe, data, 0, Path("unused"), CPU)
+    found = run_supervised(recipe, data, 0, CPU)
     assert found["chosen"] != "supervised.lr=1e-9"
     assert found["rows"]["supervised"] == found["tried"][found["chosen"]]
     best = max(scores["validation-best"] for scores in found["tried"].values())
@@ -29,7 +29,7 @@ def test_nodes_choose_their_settings_on_validation() -> None:
 
 def test_whole_graphs_are_scored_in_the_folds_of_the_support_vector_machine() -> None:
     recipe = gm.recipe("supervised/mutag-gin", "encoder.hidden_channels=8", "supervised.epochs=15")
-    found = run_supervised(recipe, graphs(100), 0, Path("unused"), CPU)
+    found = run_supervised(recipe, graphs(100), 0, CPU)
     folds = found["folds"]["supervised"]
     assert len(folds["best-validation-test"]) == len(folds["chosen"]) == 10
     assert found["rows"]["supervised"]["best-validation"] > 80  # rings and stars

@@ -12,7 +12,6 @@ NAME/parts/     while it is being built; an interrupted build goes on from there
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -29,6 +28,7 @@ import torch
 
 from ...runtime.environment import cpu_count
 from ...runtime.errors import DataError, InputError
+from ...runtime.files import replacing, write_json
 from ..graphset import GraphSet
 from .lines import Line, read_lines
 from .smiles import ATOMS, BOND_TYPES, CHIRALITIES, DIRECTIONS, MASKED, SELF_LOOP, parse, rdkit, silenced
@@ -109,9 +109,9 @@ class MoleculeStore:
         """Something that follows from the molecules alone: made once, kept beside them as `name`.npy."""
         path = self.folder / f"{name}.npy"
         if not path.is_file():
-            partial = path.with_suffix(f".{os.getpid()}.npy")
-            np.save(partial, make())
-            partial.replace(path)
+            made = make()
+            with replacing(path) as partial:
+                np.save(partial, made)
         return np.load(path)
 
     @cached_property
@@ -236,7 +236,7 @@ def build_store(
     _join(folder, sorted(parts.glob("*.npz")))
     _write_bad(folder, parts)
     meta = {**made_of, "molecules": done - bad, "bad": bad, "rdkit": rdkit().rdBase.rdkitVersion}
-    (folder / "meta.json").write_text(json.dumps(meta, indent=1))
+    write_json(folder / "meta.json", meta)
     shutil.rmtree(parts)
     return MoleculeStore.open(folder)
 
@@ -317,9 +317,8 @@ def _parse_part(chunk: list[Line], first: int, path: Path) -> tuple[int, int]:
     if not len(sizes) or sizes[:, 0].max() < 256:
         arrays["bonds"] = arrays["bonds"].astype(np.uint8)
     path.with_suffix(".tsv").write_text("".join(f"{line.file}\t{line.number}\t{line.text}\n" for line in bad))
-    partial = path.with_suffix(".partial.npz")
-    np.savez(partial, **arrays)  # type: ignore[arg-type]
-    partial.replace(path)
+    with replacing(path) as partial:
+        np.savez(partial, **arrays)  # type: ignore[arg-type]
     return len(chunk), len(bad)
 
 

@@ -11,36 +11,36 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
+from ...runtime.files import replacing
+
 
 def write_rows(out: Path, z: np.ndarray, ids: pa.ChunkedArray | None = None, names: Sequence[str] = ()) -> None:
     """`z` [rows, width] as .npy (numbers alone), .npz (`embeddings`, `ids`), .csv or .parquet (id, z0, z1, …).
 
     A .csv without ids has no header. Nothing is left half-written.
     """
-    partial = out.with_name(f"{out.name}.partial{out.suffix}")
     names = list(names) or [f"z{i}" for i in range(z.shape[1])]
-    if out.suffix == ".npy":
-        np.save(partial, z)
-    elif out.suffix == ".npz":
-        arrays: dict[str, Any] = {"embeddings": z}
-        if ids is not None:
-            found = ids.to_numpy(zero_copy_only=False)
-            arrays["ids"] = found.astype(str) if found.dtype == object else found
-        np.savez(partial, **arrays)
-    elif out.suffix == ".csv" and ids is None:
-        np.savetxt(partial, z, delimiter=",", fmt="%.9g")
-    else:
-        columns = {"id": ids} if ids is not None else {}
-        columns |= {name: pa.array(np.ascontiguousarray(z[:, i])) for i, name in enumerate(names)}
-        _write(pa.table(columns), partial)
-    partial.replace(out)
+    with replacing(out) as partial:
+        if out.suffix == ".npy":
+            np.save(partial, z)
+        elif out.suffix == ".npz":
+            arrays: dict[str, Any] = {"embeddings": z}
+            if ids is not None:
+                found = ids.to_numpy(zero_copy_only=False)
+                arrays["ids"] = found.astype(str) if found.dtype == object else found
+            np.savez(partial, **arrays)
+        elif out.suffix == ".csv" and ids is None:
+            np.savetxt(partial, z, delimiter=",", fmt="%.9g")
+        else:
+            columns = {"id": ids} if ids is not None else {}
+            columns |= {name: pa.array(np.ascontiguousarray(z[:, i])) for i, name in enumerate(names)}
+            _write(pa.table(columns), partial)
 
 
 def write_table(table: pa.Table, out: Path) -> None:
     """A table as .csv, .tsv or .parquet."""
-    partial = out.with_name(f"{out.name}.partial{out.suffix}")
-    _write(table, partial)
-    partial.replace(out)
+    with replacing(out) as partial:
+        _write(table, partial)
 
 
 def _write(table: pa.Table, path: Path) -> None:

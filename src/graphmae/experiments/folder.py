@@ -1,0 +1,131 @@
+"""The folder of a run: what is where, and who may write there.
+
+recipe.json          the resolved recipe (recipe.toml: the same to edit and run again)
+result.json          all scores
+trials.json          a search: every setting that was tried
+seed-0/              one seed: a checkpoint, and its scores.json when it is finished
+config.json, …       a checkpoint (graphmae.pretrained), in a seed's folder or, of one pre-training, in the run's own
+metrics.jsonl        one line per epoch
+state.safetensors    what --resume goes on from; removed when the training is finished
+tensorboard/         with train.tensorboard
+.lock                held while a process works here
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..results import Result
+from ..runtime.errors import InputError
+from ..runtime.files import is_empty, locked, read_json, remove_partial_files, write_json, write_text
+from ..training import TrainingState
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """Everything a run leaves on the disk.
+
+    >>> RunFolder(Path("runs/cora")).seed(3).metrics.as_posix()
+    'runs/cora/seed-3/metrics.jsonl'
+    """
+
+    path: Path
+
+    @classmethod
+    def next(cls, name: str, resume: bool = False) -> RunFolder:
+        """runs/node-cora, or runs/node-cora-2 when that is taken; the latest one when resuming."""
+        base = Path("runs") / name.replace("/", "-")
+        latest, candidate, number = None, base, 1
+        while candidate.exists():
+            latest, number = candidate, number + 1
+            candidate = Path(f"{base}-{number}")
+        if not resume:
+            return cls(candidate)
+        if latest is None:
+            raise InputError(f"there is no run in {base} to resume; name its folder with --out")
+        return cls(latest)
+
+    @classmethod
+    def of(cls, out: str | Path | None, name: str, resume: bool = False) -> RunFolder:
+        """The folder asked for, or the next one of this name."""
+        return cls.next(name, resume) if out is None else cls(Path(out))
+
+    @contextmanager
+    def claim(self, settings: Mapping[str, Any], resume: bool) -> Iterator[None]:
+        """Hold the folder while a run with these settings works in it; refuse one that holds anything else."""
+        if self.path.exists() and not self.path.is_dir():
+            raise InputError(f"{self.path} is not a folder; choose another --out")
+        stored = self.path / "recipe.json"
+        if resume and not stored.is_file():
+            raise InputError(f"{self.path} holds no run to resume")
+        if not stored.is_file() and not is_empty(self.path):
+            raise InputError(f"{self.path} exists and is not a run; choose another --out")
+        with locked(self.path):
+            if stored.is_file():
+                if not resume:
+                    raise InputError(
+                        f"{self.path} already holds a run; pass --resume to go on with it or choose another --out"
+                    )
+                if read_json(stored) != settings:
+                    raise InputError(
+                        f"{self.path} holds a run with other settings; --resume needs the same recipe, seed and --set"
+                    )
+                remove_partial_files(self.path)
+            write_json(stored, settings)
+            yield
+
+    @property
+    def holds_run(self) -> bool:
+        return (self.path / "recipe.json").is_file()
+
+    @property
+    def holds_model(self) -> bool:
+        return (self.path / "config.json").is_file()
+
+    @property
+    def metrics(self) -> Path:
+        return self.path / "metrics.jsonl"
+
+    @property
+    def state(self) -> TrainingState:
+        return TrainingState(self.path / "state.safetensors")
+
+    @property
+    def tensorboard(self) -> Path:
+        return self.path / "tensorboard"
+
+    @property
+    def recipe_toml(self) -> Path:
+        return self.path / "recipe.toml"
+
+    def seed(self, number: int) -> RunFolder:
+        """The folder of one seed."""
+        return RunFolder(self.path / f"seed-{number}")
+
+    def read_scores(self) -> dict[str, Any] | None:
+        """Of a seed that is finished; None where it is not."""
+        path = self.path / "scores.json"
+        return read_json(path) if path.is_file() else None
+
+    def write_scores(self, scores: Mapping[str, Any]) -> None:
+        write_json(self.path / "scores.json", scores)
+
+    def write_recipe_toml(self, text: str) -> None:
+        write_text(self.recipe_toml, text)
+
+    def write_trials(self, trials: Mapping[str, Any]) -> None:
+        write_json(self.path / "trials.json", trials)
+
+    def write_result(self, result: Result) -> None:
+        result.save(self.path / "result.json")
+
+    def stored_recipe(self) -> dict[str, Any] | None:
+        """The recipe of the run this folder, or this seed, belongs to."""
+        for path in (self.path / "recipe.json", self.path.parent / "recipe.json"):
+            if path.is_file():
+                return read_json(path)
+        return None
