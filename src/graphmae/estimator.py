@@ -12,11 +12,11 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from . import config, pretrained
-from .data import GraphSet, NodeDataset, TableGraph
-from .data.objects import as_dataset
+from .data import NodeDataset
+from .data.open import open_dataset
 from .experiments import auto as defaults
 from .experiments import pretrain as pretraining
-from .inference.embedding import embed_graph, embed_graphs
+from .inference.embedding import embed_graphs, embed_nodes
 from .model import GraphMAE
 from .runtime.device import resolve_device
 from .training import Progress, quiet
@@ -63,8 +63,8 @@ class GraphMAEEmbedder(TransformerMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any = None) -> GraphMAEEmbedder:  # noqa: N803
         """Pre-train on the graph; `y` is not looked at."""
-        dataset, place = as_dataset(X), resolve_device(self.device)
-        several = isinstance(dataset, GraphSet)
+        dataset, place = open_dataset(X), resolve_device(self.device)
+        several = not isinstance(dataset, NodeDataset)
         chosen = "default-graph" if several else "default"
         base = config.load(chosen if self.recipe == "auto" else self.recipe).to_dict()
         if self.recipe == "auto" and isinstance(dataset, NodeDataset):
@@ -82,13 +82,11 @@ class GraphMAEEmbedder(TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> np.ndarray:  # noqa: N803
         """[nodes, width], or [graphs, width · readouts]; of tables in the order of their rows."""
         check_is_fitted(self, "model_")
-        dataset = as_dataset(X, self.model_.inputs)
-        if isinstance(dataset, GraphSet):
+        dataset = open_dataset(X, inputs=self.model_.inputs)
+        if not isinstance(dataset, NodeDataset):
             return embed_graphs(self.model_.encoder, dataset, self.readout.split("+"), self.device).numpy()
-        rows = torch.cat(
-            [embed_graph(self.model_.encoder, graph, self.device) for graph in dataset.every_node()]
-        ).numpy()
-        return rows[dataset.rows] if isinstance(dataset, TableGraph) else rows
+        rows = embed_nodes(self.model_.encoder, dataset, self.device)
+        return (torch.cat(rows) if isinstance(rows, list) else rows).numpy()
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         check_is_fitted(self, "model_")

@@ -14,8 +14,8 @@ from .. import config, model, pretrained
 from ..config import Recipe
 from ..data import REGISTRY, NodeDataset, TableGraph
 from ..data.benchmarks.tu import PUBLISHED
-from ..data.files import open_dataset, section_of
 from ..data.molecules import molecule_table
+from ..data.open import open_dataset, section_of
 from ..data.tables import write_rows
 from ..experiments import auto as defaults
 from ..experiments import pretrain as pretraining
@@ -126,13 +126,12 @@ def write_embeddings(
     if not out.parent.is_dir():
         raise InputError(f"{out.parent} is not a folder")
     network = pretrained.load(checkpoint)
-    dataset = open_dataset(sources, data_root, columns, **network.inputs)
+    dataset = open_dataset(sources, data_root, columns, network.inputs)
     if level != "node" and readout is None:
         readout = evaluation_settings(checkpoint, []).readout
     rows = embed(network, dataset, device=device, level=level, readout=readout)
     z = (torch.cat(rows) if isinstance(rows, list) else rows).numpy()
-    of_rows = isinstance(dataset, TableGraph) and level != "graph"
-    write_rows(out, z, dataset.ids if of_rows else None)
+    write_rows(out, z, dataset.ids if isinstance(dataset, TableGraph) and level != "graph" else None)
     return int(z.shape[0]), int(z.shape[1])
 
 

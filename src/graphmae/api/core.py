@@ -10,21 +10,21 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import torch
-from torch import Tensor, nn
-from torch_geometric.data import Batch, Data, Dataset
+from torch import nn
+from torch_geometric.data import Batch
+from torch_geometric.data import Dataset as PyGDataset
 
 from .. import config, model, pretrained
 from ..config import Evaluation, Recipe, Train
-from ..data import GraphSet, MoleculeStore, NodeDataset, TableGraph
-from ..data.files import from_data, of_one_graph, open_dataset
+from ..data import GraphSet, MoleculeStore, NodeDataset
+from ..data.open import Dataset, open_dataset
 from ..data.splits import with_split
 from ..evaluation import fitted_to, judge_graphs, judge_seeds
 from ..experiments import pretrain as pretraining
 from ..experiments import reproduce as reproduction
 from ..experiments import run as experiment
 from ..experiments.folder import RunFolder
-from ..inference.embedding import embed_graph, embed_graphs
+from ..inference.embedding import embed_graphs, embed_nodes
 from ..model import GraphMAE
 from ..pretrained import load
 from ..report import Comparison
@@ -39,7 +39,7 @@ from ..training import Progress, quiet
 __all__ = ["embed", "evaluate", "load", "pretrain", "recipe", "recipes", "reproduce", "run"]
 
 LEVELS = ("auto", "node", "graph")
-Graphs: TypeAlias = "Data | Sequence[Data] | NodeDataset | GraphSet | str | Path | Sequence[str | Path]"
+Graphs: TypeAlias = Any  # whatever `data.open` takes
 
 
 def recipe(source: str | Path | Mapping[str, Any], *overrides: str) -> Recipe:
@@ -142,15 +142,13 @@ def pretrain(
     train = Train(epochs, lr, weight_decay, schedule, clip_norm, batch_size=batch_size)  # type: ignore[arg-type]
     if problems := train.problems():
         raise InputError("; ".join(problems))
-    datasets = _datasets(data, network.inputs, None)
-    graphs: list[Data] | GraphSet | MoleculeStore = [graph for dataset in datasets for graph in _graphs_of(dataset)]
-    if isinstance(datasets[0], GraphSet | MoleculeStore):
-        graphs = datasets[0].pretrain_graphs()
-    _check_width(network, datasets)
-    network.inputs = dict(datasets[0].treatment)
-    network.trained_on = pretraining.facts_of(datasets[0], train, seed)
+    dataset = open_dataset(data, inputs=network.inputs)
+    graphs = dataset.pretrain_graphs()
+    _check_width(network, dataset)
+    network.inputs = dict(dataset.treatment)
+    network.trained_on = pretraining.facts_of(dataset, train, seed)
     model.rehearse(network)
-    pretraining.check_features(network, graphs, datasets[0].name)
+    pretraining.check_features(network, graphs, dataset.name)
     place, folder = resolve_device(device), None if out is None else RunFolder(Path(out))
     if folder is not None:
         pretrained.describe(network)  # what could not be stored is refused before it is trained
@@ -189,20 +187,16 @@ def embed(
     made = load(network) if isinstance(network, str | Path) else network
     encoder = made.encoder if isinstance(made, GraphMAE) else made
     inputs = made.inputs if isinstance(made, GraphMAE) else {}
-    datasets = _datasets(data, inputs, data_root, columns=columns)
-    graphs = datasets[0]
-    if level == "node" and isinstance(graphs, MoleculeStore):
-        raise InputError("of molecules there is one row each; level 'node' is for graphs")
-    if level == "graph" and not isinstance(graphs, GraphSet | MoleculeStore):
-        bare = [Data(x=g.x, edge_index=g.edge_index) for d in datasets for g in _graphs_of(d, True)]
-        graphs = GraphSet.from_list("graphs", bare)
-    if level != "node" and isinstance(graphs, GraphSet | MoleculeStore):
-        readout = evaluation_settings(network, []).readout if readout is None else readout
-        return embed_graphs(encoder, graphs, readout.split("+"), device)
-    out: list[Tensor] = [embed_graph(encoder, g, device) for dataset in datasets for g in _graphs_of(dataset, True)]
-    if isinstance(graphs, TableGraph):
-        return out[0][torch.from_numpy(graphs.rows)]
-    return out[0] if len(out) == 1 and not _is_list(data) else out
+    dataset = open_dataset(data, data_root, columns, inputs)
+    if level == "auto":
+        is_list = isinstance(data, Sequence | Batch | PyGDataset) and isinstance(dataset, GraphSet)
+        level = "node" if isinstance(dataset, NodeDataset) or is_list else "graph"
+    if level == "node":
+        if isinstance(dataset, MoleculeStore):
+            raise InputError("of molecules there is one row each; level 'node' is for graphs")
+        return embed_nodes(encoder, dataset, device)
+    readout = evaluation_settings(network, []).readout if readout is None else readout
+    return embed_graphs(encoder, dataset, readout.split("+"), device)
 
 
 def evaluate(
@@ -224,13 +218,11 @@ def evaluate(
     began, seeds = time.monotonic(), check_seeds(seeds)
     made = load(network) if isinstance(network, str | Path) else network
     settings = evaluation_settings(network, list(overrides))
-    datasets = _datasets(data, made.inputs, data_root, labelled=True, columns=columns)
-    if len(datasets) != 1:
-        raise InputError("evaluate takes one labelled graph, or a list of graphs that each have one label y")
-    dataset = with_split(datasets[0]) if isinstance(datasets[0], NodeDataset) else datasets[0]
+    dataset = open_dataset(data, data_root, columns, made.inputs)
+    dataset = with_split(dataset) if isinstance(dataset, NodeDataset) else dataset
     dataset.check_labels()
     assert not isinstance(dataset, MoleculeStore)  # which has no labels, and just said so
-    _check_width(made, [dataset])
+    _check_width(made, dataset)
     place, fresh = resolve_device(device), partial(pretrained.fresh_encoder, made)
     settings = fitted_to(settings, dataset)
     with numerics(place):
@@ -270,68 +262,8 @@ def run_folder(out: str | Path | None, name: str, resume: bool = False) -> Path:
     return RunFolder.of(out, name, resume).path
 
 
-def _datasets(
-    data: Graphs,
-    inputs: Mapping[str, Any],
-    root: str | Path | None,
-    labelled: bool = False,
-    columns: Mapping[str, str] | None = None,
-) -> list[NodeDataset | GraphSet | MoleculeStore]:
-    """Whatever was handed in, treated as the model was trained; `labelled` graphs of a list are one set."""
-    if isinstance(data, TableGraph) and inputs and data.treatment != inputs:
-        raise InputError(
-            "this graph was not encoded as the model's was: make it with from_tables(…, treatment=model.inputs)"
-        )
-    if isinstance(data, NodeDataset | GraphSet | MoleculeStore):
-        return [data]
-    if isinstance(data, str | Path) or (_is_list(data) and len(data) and all(isinstance(d, str | Path) for d in data)):
-        return [open_dataset(data, root, columns, **inputs)]
-    if any((columns or {}).values()):
-        raise InputError("columns are those of tables")
-    single = of_one_graph(inputs)
-    if isinstance(data, Data) and not isinstance(data, Batch):
-        return [from_data(_without_graph_label(data), **single)]
-    if _is_list(data):
-        graphs = _listed(data)
-        if labelled and all("y" in graph and graph.y.numel() == 1 for graph in graphs):
-            made = GraphSet.from_list("graphs", graphs)
-            return [made.with_self_loops() if single.get("self_loops", True) else made]
-        return [from_data(_without_graph_label(item), f"graph {i}", **single) for i, item in enumerate(graphs)]
-    raise InputError(f"data must be a PyG Data, a list of them, a data set's name or a file, not {type(data).__name__}")
-
-
-def _without_graph_label(graph: Data) -> Data:
-    """A single label is the graph's, not its nodes'."""
-    of_graph = "y" in graph and isinstance(graph.y, Tensor) and graph.y.numel() == 1 and graph.num_nodes != 1
-    return Data(x=graph.x, edge_index=graph.edge_index) if of_graph else graph
-
-
-def _is_list(data: object) -> bool:
-    return isinstance(data, Sequence | Batch | Dataset) and not isinstance(data, str)
-
-
-def _listed(data: Any) -> list[Data]:
-    graphs = data.to_data_list() if isinstance(data, Batch) else [data[i] for i in range(len(data))]
-    if not graphs:
-        raise InputError("the list of graphs is empty")
-    if wrong := [type(item).__name__ for item in graphs if not isinstance(item, Data)]:
-        raise InputError(f"a list must hold PyG Data alone, not {wrong[0]}")
-    return graphs
-
-
-def _graphs_of(dataset: NodeDataset | GraphSet | MoleculeStore, whole: bool = False) -> list[Data]:
-    """Single graphs: those pre-training sees, or those that hold every node once."""
-    if isinstance(dataset, MoleculeStore):
-        return []
-    if isinstance(dataset, GraphSet):
-        return [dataset.graph(i) for i in range(len(dataset))] if whole else []
-    return dataset.every_node() if whole else dataset.pretrain_graphs()
-
-
-def _check_width(network: GraphMAE, datasets: Iterable[NodeDataset | GraphSet | MoleculeStore]) -> None:
+def _check_width(network: GraphMAE, dataset: Dataset) -> None:
     wanted = network.encoder.in_channels
-    for dataset in datasets:
-        of_graphs = [g.x.size(1) for g in dataset.graphs] if isinstance(dataset, NodeDataset) else []
-        widths = of_graphs or [dataset.in_channels]
-        if other := [width for width in widths if width != wanted]:
-            raise InputError(f"the encoder takes {wanted} features a node; this graph has {other[0]}")
+    of_graphs = [g.x.size(1) for g in dataset.graphs] if isinstance(dataset, NodeDataset) else []
+    if other := [width for width in of_graphs or [dataset.in_channels] if width != wanted]:
+        raise InputError(f"the encoder takes {wanted} features a node; this graph has {other[0]}")

@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from .. import config, evaluation, pretrained
 from ..config import Recipe
 from ..data import NodeDataset, TableGraph
-from ..data.files import open_dataset
+from ..data.open import open_dataset
 from ..data.tables import read_table
 from ..data.tables.cells import strings
 from ..experiments import auto as defaults
@@ -39,7 +39,7 @@ def _opened(
 ) -> tuple[GraphMAE, NodeDataset, list[str]]:
     """The model, its graph, and a name for every row."""
     network = checkpoint if isinstance(checkpoint, GraphMAE) else pretrained.load(checkpoint)
-    dataset = sources if isinstance(sources, NodeDataset) else open_dataset(sources, root, columns, **network.inputs)
+    dataset = open_dataset(sources, root, columns, network.inputs)
     if not isinstance(dataset, NodeDataset) or len(dataset.every_node()) != 1:
         raise InputError("this is for one graph, and that is a set of graphs")
     if isinstance(dataset, TableGraph):
@@ -121,7 +121,7 @@ def links(
     has its own edges and its own pre-training.
     """
     place, numbers = resolve_device(device), check_seeds(seeds)
-    dataset = sources if isinstance(sources, NodeDataset) else open_dataset(sources, data_root, columns)
+    dataset = open_dataset(sources, data_root, columns)
     if not isinstance(dataset, NodeDataset) or len(dataset.graphs) != 1:
         raise InputError("links are predicted in one graph, and that is a set of graphs")
     if recipe is None:

@@ -8,6 +8,7 @@ from .files import from_data, read_graph
 from .graphset import GraphSet
 from .molecules import MoleculeStore
 from .objects import from_edges, from_networkx, from_scipy
+from .open import open_dataset as open
 from .scaling import load, prepare
 from .tables import TableGraph, from_tables
 
@@ -33,6 +34,7 @@ __all__ = [
     "load_tu",
     "molecules",
     "names",
+    "open",
     "prepare",
     "read_graph",
     "read_tu",

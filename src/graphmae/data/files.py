@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, get_args
 
 import numpy as np
 import torch
@@ -12,13 +11,12 @@ from torch_geometric.data import Data
 from torch_geometric.data.data import DataEdgeAttr, DataTensorAttr
 from torch_geometric.data.storage import GlobalStorage
 
-from ..runtime.errors import ConfigError, DataError, unknown
+from ..runtime.errors import DataError, unknown
 from .checks import check_graph
 from .dataset import REGISTRY, NodeDataset
 from .scaling import Features, prepare
-from .tables import TableGraph, from_tables, is_table
+from .tables import TableGraph, from_tables
 
-MOLECULES = (".smi", ".smiles")  # plain or .gz
 KEYS = ("x", "edge_index", "y", "train_mask", "val_mask", "test_mask")
 
 
@@ -64,77 +62,6 @@ def tables(
         nodes or None, edges, id=id, source=source, target=target, label=label, split=split, kinds=kinds,
         directed=directed, self_loops=self_loops,
     )  # fmt: skip
-
-
-def section_of(sources: str | Path | Sequence[str | Path]) -> dict[str, Any]:
-    """What a recipe's [data] says for the name of a registered set, the path of a graph file, or those of tables."""
-    if not isinstance(sources, str | Path):
-        if len(sources) > 1:
-            if wrong := [str(path) for path in sources if not is_table(path)]:
-                raise DataError(
-                    f"{wrong[0]} is not a table; of several files, the first is a node table, the others edges"
-                )
-            return {"name": "tables", "nodes": str(sources[0]), "edges": [str(path) for path in sources[1:]]}
-        source: str | Path = sources[0]
-    else:
-        source = sources
-    if str(source) in REGISTRY.names():
-        return {"name": str(source)}
-    if not Path(source).exists() and not Path(source).suffix:
-        ways = (
-            "or the paths of a node table and an edge table, of a .npz, .pt or .smi file, or of a folder with TU files"
-        )
-        raise DataError(f"{unknown('data set', str(source), REGISTRY.names())}; {ways}")
-    if Path(str(source).lower().removesuffix(".gz")).suffix in MOLECULES:
-        return {"name": "smiles", "path": str(source)}
-    if is_table(source):
-        return {"name": "tables", "edges": [str(source)]}
-    return {"name": "tu" if Path(source).is_dir() else "file", "path": str(source)}
-
-
-def open_dataset(
-    source: str | Path | Sequence[str | Path],
-    root: str | Path | None = None,
-    roles: Mapping[str, Any] | None = None,
-    **options: Any,
-) -> Any:
-    """The name of a registered set, the path of a graph file, of a folder or of tables → a data set ready for training.
-
-    Options the set does not know are left aside: they were another set's. `roles` says which columns of tables are id,
-    source, target, label and split.
-    """
-    section = section_of(source)
-    trained_on_tables = options.get("features") == "table"
-    if section["name"] == "tables":
-        if options.get("features") is not None and not trained_on_tables:
-            raise DataError("the model was not trained on tables; give it data of the kind it was trained on")
-        treatment = options if trained_on_tables else None
-        return from_tables(section.get("nodes"), section["edges"], treatment=treatment, **(roles or {}))
-    if any((roles or {}).values()):
-        raise DataError("columns (--id, --source, --target, --label, --split) are those of tables")
-    if trained_on_tables:
-        raise DataError("the model was trained on tables: give it a node table and an edge table")
-    assert isinstance(source, str | Path) or len(source) == 1
-    source = source if isinstance(source, str | Path) else source[0]
-    if section["name"] == "file":
-        return from_data(read_graph(source), Path(source).stem, **of_one_graph(options))
-    name, known = section["name"], REGISTRY.options(section["name"])
-    wanted = {k: v for k, v in options.items() if k in known} | {k: v for k, v in section.items() if k != "name"}
-    try:
-        return REGISTRY.build(name, root=root, **wanted)
-    except ConfigError as error:
-        if "features" in wanted and "data.features" in str(error):
-            kind = wanted["features"]
-            raise DataError(
-                f"the model was trained on features of the kind {kind!r}; {source} has none of it"
-            ) from None
-        raise
-
-
-def of_one_graph(options: Mapping[str, Any]) -> dict[str, Any]:
-    """How a single graph is treated for a model with these inputs; features of sets of graphs come with the graph."""
-    wanted = {key: value for key, value in options.items() if key in ("features", "self_loops", "moments")}
-    return wanted if wanted.get("features") in get_args(Features) else {**wanted, "features": "raw"}
 
 
 def from_data(

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,6 @@ from torch_geometric.data import Data
 from ..runtime.errors import DataError
 from .dataset import NodeDataset
 from .files import from_data
-from .graphset import GraphSet
 from .scaling import Features
 from .tables import TableGraph, from_tables
 
@@ -92,41 +90,6 @@ def from_scipy(
         labels = np.asarray(y)
         data.y = torch.as_tensor(labels if labels.dtype.kind in "iufb" else np.unique(labels, return_inverse=True)[1])
     return from_data(data, name, features, self_loops, moments)
-
-
-def as_dataset(graph: Any, treatment: Mapping[str, Any] | None = None) -> NodeDataset | GraphSet:
-    """Whatever holds a graph, or several, → a data set; `treatment` is that of the model it is for.
-
-    A PyG `Data`, a list of them (one set of graphs), a NetworkX graph, a pair (x, adjacency) or (node table, edge
-    table), or a data set.
-    """
-    kept = dict(treatment or {})
-    if isinstance(graph, NodeDataset | GraphSet):
-        if isinstance(graph, TableGraph) and kept and graph.treatment != kept:
-            raise DataError("this graph was not encoded as the model's was: from_tables(…, treatment=model.inputs)")
-        return graph
-    single = {key: kept[key] for key in ("features", "self_loops", "moments") if key in kept}
-    if isinstance(graph, Data):
-        return from_data(graph, **single)
-    if isinstance(graph, tuple) and len(graph) == 2:
-        x, joined = graph
-        if isinstance(x, str | Path) or (hasattr(x, "columns") and hasattr(joined, "columns")):
-            return from_tables(x, joined, treatment=treatment, quiet=True)
-        if hasattr(joined, "tocoo"):
-            return from_scipy(joined, x, **single)
-        pairs, rows = np.asarray(joined), x.toarray() if hasattr(x, "toarray") else np.asarray(x)
-        if pairs.ndim == 2 and pairs.shape[0] == pairs.shape[1] != 2:
-            return from_scipy(coo_matrix(pairs), rows, **single)
-        if pairs.ndim != 2 or pairs.shape[0] != 2:
-            raise DataError(f"of (x, edges), edges must be an adjacency matrix or [2, edges], not {pairs.shape}")
-        return from_data(Data(x=torch.as_tensor(rows).float(), edge_index=torch.as_tensor(pairs).long()), **single)
-    if isinstance(graph, Sequence) and graph and all(isinstance(item, Data) for item in graph):
-        made = GraphSet.from_list("graphs", list(graph))
-        return made.with_self_loops() if kept.get("self_loops", True) else made
-    if hasattr(graph, "nodes") and hasattr(graph, "edges"):
-        return from_networkx(graph, treatment=treatment, quiet=True)
-    ways = "a PyG Data, a list of them, a NetworkX graph, a pair (x, adjacency) or (nodes, edges), or from_tables(…)"
-    raise DataError(f"a graph must be {ways}, not {type(graph).__name__}")
 
 
 def _plain(cell: Any) -> Any:

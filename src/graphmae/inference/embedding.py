@@ -11,7 +11,7 @@ from torch_geometric.data import Data
 
 from .. import kernels
 from ..batching import GraphStore
-from ..data import GraphSet, MoleculeStore
+from ..data import GraphSet, MoleculeStore, NodeDataset, TableGraph
 from ..encoders import StackedEncoder
 from ..runtime.device import resolve_device
 from ..runtime.errors import ConfigError, DataError, unknown
@@ -27,9 +27,21 @@ def embed_graph(encoder: nn.Module, data: Data, device: torch.device | str | Non
         return encoder(data.x.to(place), data.edge_index.to(place)).cpu()
 
 
+def embed_nodes(
+    encoder: nn.Module, dataset: NodeDataset | GraphSet, device: torch.device | str | None = None
+) -> Tensor | list[Tensor]:
+    """One row per node, of tables one per row; a list of them for a set of graphs, and for several graphs."""
+    if isinstance(dataset, GraphSet):
+        return [embed_graph(encoder, dataset.graph(i), device) for i in range(len(dataset))]
+    rows = [embed_graph(encoder, graph, device) for graph in dataset.every_node()]
+    if isinstance(dataset, TableGraph):
+        return rows[0][torch.from_numpy(dataset.rows)]
+    return rows[0] if len(rows) == 1 else rows
+
+
 def embed_graphs(
     encoder: nn.Module,
-    graphs: GraphSet | MoleculeStore,
+    graphs: GraphSet | MoleculeStore | NodeDataset,
     readout: str | Sequence[str] = "mean",
     device: torch.device | str | None = None,
     batch_size: int = 256,
@@ -48,6 +60,9 @@ def embed_graphs(
     for way in ways:
         if way not in READOUTS:
             raise ConfigError(unknown("readout", way, READOUTS))
+    if isinstance(graphs, NodeDataset):
+        bare = [Data(x=graph.x, edge_index=graph.edge_index) for graph in graphs.every_node()]
+        graphs = GraphSet.from_list(graphs.name, bare)
     _check_width(encoder, graphs.in_channels)
     if isinstance(graphs, MoleculeStore):
         found = torch.cat([embed_graphs(encoder, part, ways, device, batch_size) for part in graphs.parts()])

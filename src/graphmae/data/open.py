@@ -1,0 +1,189 @@
+"""The opener: whatever holds a graph, or many, becomes a data set here. Every verb uses it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeAlias, get_args
+
+import numpy as np
+import torch
+from scipy.sparse import coo_matrix
+from torch import Tensor
+from torch_geometric.data import Batch, Data
+from torch_geometric.data import Dataset as PyGDataset
+
+from ..runtime.errors import ConfigError, DataError, InputError, unknown
+from .dataset import REGISTRY, NodeDataset
+from .files import from_data, read_graph
+from .graphset import GraphSet
+from .molecules import MoleculeStore
+from .objects import from_networkx, from_scipy
+from .scaling import Features
+from .tables import TableGraph, from_tables, is_table
+
+MOLECULES = (".smi", ".smiles")  # plain or .gz
+Dataset: TypeAlias = NodeDataset | GraphSet | MoleculeStore
+Nothing: Mapping[str, Any] = {}
+
+
+def open_dataset(
+    source: Any,
+    root: str | Path | None = None,
+    columns: Mapping[str, Any] | None = None,
+    inputs: Mapping[str, Any] | None = None,
+) -> Dataset:
+    """A data set, ready for training, from anything that holds one:
+
+    the name of a registered set; the path of a graph file, of molecules, of a folder with TU files; the paths of a
+    node table and edge tables; a PyG `Data`, a list, `Batch` or `Dataset` of them (one set of graphs); a NetworkX
+    graph; a pair (x, adjacency), (x, edge_index) or (node table, edge table) in memory; or a data set.
+
+    Args:
+        root: the folder with benchmark data.
+        columns: which columns of tables are id, source, target, label and split.
+        inputs: how the model this is for was trained (`model.inputs`): features are treated the same way.
+
+    >>> open_dataset((np.eye(3), np.array([[0, 1], [1, 2]]))).graphs[0].x.shape
+    torch.Size([3, 3])
+    """
+    inputs, columns = inputs or Nothing, {key: value for key, value in (columns or {}).items() if value}
+    if isinstance(source, str | Path) or (
+        isinstance(source, Sequence) and len(source) and all(isinstance(part, str | Path) for part in source)
+    ):
+        return _by_name_or_path(source, root, columns, inputs)
+    found = _in_memory(source, columns, inputs)
+    if columns and not isinstance(found, TableGraph):
+        raise InputError("columns are those of tables")
+    return found
+
+
+def section_of(sources: str | Path | Sequence[str | Path]) -> dict[str, Any]:
+    """What a recipe's [data] says for the name of a registered set, the path of a graph file, or those of tables."""
+    if not isinstance(sources, str | Path):
+        if len(sources) > 1:
+            if wrong := [str(path) for path in sources if not is_table(path)]:
+                raise DataError(
+                    f"{wrong[0]} is not a table; of several files, the first is a node table, the others edges"
+                )
+            return {"name": "tables", "nodes": str(sources[0]), "edges": [str(path) for path in sources[1:]]}
+        source: str | Path = sources[0]
+    else:
+        source = sources
+    if str(source) in REGISTRY.names():
+        return {"name": str(source)}
+    if not Path(source).exists() and not Path(source).suffix:
+        ways = (
+            "or the paths of a node table and an edge table, of a .npz, .pt or .smi file, or of a folder with TU files"
+        )
+        raise DataError(f"{unknown('data set', str(source), REGISTRY.names())}; {ways}")
+    if Path(str(source).lower().removesuffix(".gz")).suffix in MOLECULES:
+        return {"name": "smiles", "path": str(source)}
+    if is_table(source):
+        return {"name": "tables", "edges": [str(source)]}
+    return {"name": "tu" if Path(source).is_dir() else "file", "path": str(source)}
+
+
+def _by_name_or_path(
+    source: str | Path | Sequence[str | Path],
+    root: str | Path | None,
+    columns: Mapping[str, Any],
+    inputs: Mapping[str, Any],
+) -> Dataset:
+    """Options the set does not know are left aside: they were another set's."""
+    section = section_of(source)
+    if section["name"] == "tables":
+        return from_tables(section.get("nodes"), section["edges"], treatment=_of_tables(inputs), **columns)
+    if columns:
+        raise DataError("columns (--id, --source, --target, --label, --split) are those of tables")
+    if inputs.get("features") == "table":
+        raise DataError("the model was trained on tables: give it a node table and an edge table")
+    path = source if isinstance(source, str | Path) else source[0]
+    if section["name"] == "file":
+        return from_data(read_graph(path), Path(path).stem, **of_one_graph(inputs))
+    name, known = section["name"], REGISTRY.options(section["name"])
+    wanted = {k: v for k, v in inputs.items() if k in known} | {k: v for k, v in section.items() if k != "name"}
+    try:
+        dataset: Dataset = REGISTRY.build(name, root=root, **wanted)
+    except ConfigError as error:
+        if "features" in wanted and "data.features" in str(error):
+            kind = wanted["features"]
+            raise DataError(f"the model was trained on features of the kind {kind!r}; {path} has none of it") from None
+        raise
+    return dataset
+
+
+def _of_tables(inputs: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """How tables are treated for a model with these inputs; None: as found in the tables."""
+    if inputs.get("features") is not None and inputs["features"] != "table":
+        raise DataError("the model was not trained on tables; give it data of the kind it was trained on")
+    return inputs if inputs.get("features") == "table" else None
+
+
+def of_one_graph(options: Mapping[str, Any]) -> dict[str, Any]:
+    """How a single graph is treated for a model with these inputs; features of sets of graphs come with the graph."""
+    wanted = {key: value for key, value in options.items() if key in ("features", "self_loops", "moments")}
+    return wanted if wanted.get("features") in get_args(Features) else {**wanted, "features": "raw"}
+
+
+def _in_memory(source: Any, columns: Mapping[str, Any], inputs: Mapping[str, Any]) -> Dataset:
+    if isinstance(source, NodeDataset | GraphSet | MoleculeStore):
+        if isinstance(source, TableGraph) and inputs and source.treatment != inputs:
+            raise InputError(
+                "this graph was not encoded as the model's was: make it with from_tables(…, treatment=model.inputs)"
+            )
+        return source
+    if isinstance(source, Batch):
+        return _set_of(source.to_data_list(), inputs)
+    if isinstance(source, Data):
+        return from_data(_without_graph_label(source), **of_one_graph(inputs))
+    if isinstance(source, tuple) and len(source) == 2 and not all(isinstance(part, Data) for part in source):
+        return _pair(*source, columns, inputs)
+    if isinstance(source, Sequence | PyGDataset):
+        return _set_of([source[i] for i in range(len(source))], inputs)
+    if hasattr(source, "nodes") and hasattr(source, "edges"):
+        return from_networkx(source, treatment=_of_tables(inputs), quiet=True, **columns)
+    ways = (
+        "the name of a data set, a path, a PyG Data, a list of them, a NetworkX graph, a pair (x, adjacency) or "
+        "(nodes, edges), or from_tables(…)"
+    )
+    raise DataError(f"a graph must be {ways}, not {type(source).__name__}")
+
+
+def _pair(x: Any, edges: Any, columns: Mapping[str, Any], inputs: Mapping[str, Any]) -> Dataset:
+    """(node table, edge table) in memory, (features, adjacency matrix) or (features, edge_index [2, E])."""
+    if isinstance(x, Mapping) or (hasattr(x, "columns") and hasattr(edges, "columns")):
+        return from_tables(x, edges, treatment=_of_tables(inputs), quiet=True, **columns)
+    treated = of_one_graph(inputs)
+    if hasattr(edges, "tocoo"):
+        return from_scipy(edges, x, **treated)
+    pairs, rows = np.asarray(edges), x.toarray() if hasattr(x, "toarray") else np.asarray(x)
+    if pairs.ndim == 2 and pairs.shape[0] == pairs.shape[1] != 2:
+        return from_scipy(coo_matrix(pairs), rows, **treated)
+    if pairs.ndim != 2 or pairs.shape[0] != 2:
+        raise DataError(f"of (x, edges), edges must be an adjacency matrix or [2, edges], not {pairs.shape}")
+    return from_data(Data(x=torch.as_tensor(rows).float(), edge_index=torch.as_tensor(pairs).long()), **treated)
+
+
+def _set_of(graphs: Sequence[Any], inputs: Mapping[str, Any]) -> GraphSet:
+    """Each graph treated as a single one would be; their own labels `y`, where all have one."""
+    if not graphs:
+        raise InputError("the list of graphs is empty")
+    if wrong := [type(item).__name__ for item in graphs if not isinstance(item, Data)]:
+        raise InputError(f"a list must hold PyG Data alone, not {wrong[0]}")
+    treated = []
+    for number, graph in enumerate(graphs):
+        one = from_data(_without_graph_label(graph), f"graph {number}", **of_one_graph(inputs))
+        treated.append(Data(x=one.graphs[0].x, edge_index=one.graphs[0].edge_index))
+    labels = [graph.get("y") for graph in graphs]
+    if all(isinstance(label, Tensor) and label.numel() == 1 for label in labels):
+        for graph, label in zip(treated, labels, strict=True):
+            graph.y = label
+    return replace(GraphSet.from_list("graphs", treated), treatment=one.treatment)
+
+
+def _without_graph_label(graph: Data) -> Data:
+    """A single label is the graph's, not its nodes'."""
+    of_graph = "y" in graph and isinstance(graph.y, Tensor) and graph.y.numel() == 1 and graph.num_nodes != 1
+    return Data(x=graph.x, edge_index=graph.edge_index) if of_graph else graph
