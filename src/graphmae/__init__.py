@@ -10,16 +10,28 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from . import data, decoders, encoders, losses, masking
-    from .api.chemistry import finetune, predict
-    from .api.core import embed, evaluate, load, pretrain, recipe, recipes, reproduce, run
+    from .api.convert import convert
+    from .api.demo import demo
+    from .api.doctor import doctor
+    from .api.embed import embed
+    from .api.evaluate import evaluate
+    from .api.finetune import finetune, predict
+    from .api.nodes import anomalies, impute, links, similar
+    from .api.pretrain import pretrain
+    from .api.run import recipe, recipes, reproduce, run
+    from .api.tune import tune
     from .estimator import GraphMAEEmbedder
     from .evaluation import edge_embeddings, link_scores, split_edges
     from .finetuning.predictor import Predictor
     from .inference.reconstruction import anomaly_scores, reconstruct
     from .model import GraphMAE
-    from .pretrained import load_predictor
+    from .pretrained import load, load_predictor
     from .results import Result
 
+VERBS = (  # the commands of `graphmae`, and what they are made of
+    "anomalies", "convert", "demo", "doctor", "embed", "evaluate", "finetune", "impute", "links", "load", "predict",
+    "pretrain", "recipe", "recipes", "reproduce", "run", "similar", "tune",
+)  # fmt: skip
 _MODULES = ("data", "decoders", "encoders", "kernels", "losses", "masking", "testing")
 _NAMES = {
     "GraphMAE": "model",
@@ -29,8 +41,7 @@ _NAMES = {
     "Predictor": "finetuning",
     "Result": "results",
     "load_predictor": "pretrained",
-    **dict.fromkeys(("finetune", "predict"), "api.chemistry"),
-    **dict.fromkeys(("embed", "evaluate", "load", "pretrain", "recipe", "recipes", "reproduce", "run"), "api.core"),
+    **dict.fromkeys(VERBS, "api"),
 }
 
 __all__ = [
@@ -38,15 +49,21 @@ __all__ = [
     "GraphMAEEmbedder",
     "Predictor",
     "Result",
+    "anomalies",
     "anomaly_scores",
+    "convert",
     "data",
     "decoders",
+    "demo",
+    "doctor",
     "edge_embeddings",
     "embed",
     "encoders",
     "evaluate",
     "finetune",
+    "impute",
     "link_scores",
+    "links",
     "load",
     "load_predictor",
     "losses",
@@ -58,7 +75,9 @@ __all__ = [
     "reconstruct",
     "reproduce",
     "run",
+    "similar",
     "split_edges",
+    "tune",
 ]
 
 

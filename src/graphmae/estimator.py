@@ -11,10 +11,10 @@ import torch
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from . import config, pretrained
+from . import pretrained
 from .data import NodeDataset
 from .data.open import open_dataset
-from .experiments import auto as defaults
+from .experiments import auto
 from .experiments import pretrain as pretraining
 from .inference.embedding import embed_graphs, embed_nodes
 from .model import GraphMAE
@@ -63,16 +63,11 @@ class GraphMAEEmbedder(TransformerMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any = None) -> GraphMAEEmbedder:  # noqa: N803
         """Pre-train on the graph; `y` is not looked at."""
-        dataset, place = open_dataset(X), resolve_device(self.device)
-        several = not isinstance(dataset, NodeDataset)
-        chosen = "default-graph" if several else "default"
-        base = config.load(chosen if self.recipe == "auto" else self.recipe).to_dict()
-        if self.recipe == "auto" and isinstance(dataset, NodeDataset):
-            base = config.merge(base, defaults.choose(dataset)[0])
-        base["data"], more = {"name": "synthetic"}, [f"train.epochs={self.epochs}"] if self.epochs is not None else []
         given = [self.overrides] if isinstance(self.overrides, str) else self.overrides
-        made = config.load(base, [*more, *given, f"evaluation.readout={self.readout!r}"])
-        defaults.check_memory(dataset, made, place)
+        changes = [*([f"train.epochs={self.epochs}"] if self.epochs is not None else []), *given]
+        made, dataset = auto.recipe_for(X, self.recipe, [*changes, f"evaluation.readout={self.readout!r}"])
+        place = resolve_device(self.device)
+        auto.check_memory(dataset, made, place)
         self.model_ = pretraining.pretrain_once(
             made, dataset, self.seed, place, display=Progress() if self.progress else quiet
         )

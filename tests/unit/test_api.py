@@ -142,17 +142,15 @@ def test_odd_graphs(tiny: Data) -> None:
 
 def test_a_pretraining_resumes_only_what_it_is(tmp_path: Path, tiny: Data) -> None:
     np.savez(tmp_path / "g.npz", x=tiny.x.numpy(), edge_index=tiny.edge_index.numpy().astype(np.uint32))
-    from graphmae.api.commands import pretrain_on
-
-    options = {"overrides": ["train.epochs=2"], "device": "cpu", "out": tmp_path / "run"}
+    options = {"overrides": ["train.epochs=2"], "device": "cpu", "out": tmp_path / "run", "progress": False}
     with pytest.raises(InputError, match="no run to resume"):
-        pretrain_on(tmp_path / "g.npz", resume=True, **options)  # type: ignore[arg-type]
-    pretrain_on(tmp_path / "g.npz", **options)  # type: ignore[arg-type]
+        gm.pretrain("auto", tmp_path / "g.npz", resume=True, **options)  # type: ignore[arg-type]
+    gm.pretrain("auto", tmp_path / "g.npz", **options)  # type: ignore[arg-type]
     before = (tmp_path / "run/model.safetensors").stat().st_mtime_ns
-    pretrain_on(tmp_path / "g.npz", resume=True, **options)  # type: ignore[arg-type]
+    gm.pretrain("auto", tmp_path / "g.npz", resume=True, **options)  # type: ignore[arg-type]
     assert (tmp_path / "run/model.safetensors").stat().st_mtime_ns == before
     with pytest.raises(InputError, match="other settings"):
-        pretrain_on(tmp_path / "g.npz", resume=True, seed=7, **options)  # type: ignore[arg-type]
+        gm.pretrain("auto", tmp_path / "g.npz", resume=True, seed=7, **options)  # type: ignore[arg-type]
 
 
 def test_the_published_number_goes_with_its_data() -> None:

@@ -7,8 +7,6 @@ from typing import Annotated
 
 import typer
 
-from ..runtime.errors import InputError
-
 
 def convert(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="checkpoint.pt of the published scripts.")],
@@ -24,11 +22,7 @@ def convert(
 
     Example: graphmae convert checkpoint.pt --out runs/converted
     """
-    if (out / "config.json").exists():
-        raise InputError(f"{out} already holds a model; choose another --out")
-    from .. import pretrained
+    from .. import api
 
-    network = pretrained.from_published(file, residual=residual, activation=activation, gamma=gamma, rate=rate)
-    pretrained.save(network, out)
-    kind = pretrained.describe(network)["encoder"]
-    typer.echo(f"{kind['name']}, {kind['in_channels']} features to {network.encoder.out_channels}: in {out}")
+    encoder = api.convert(file, out, residual=residual, activation=activation, gamma=gamma, rate=rate).encoder
+    typer.echo(f"{type(encoder).__name__}, {encoder.in_channels} features to {encoder.out_channels}: in {out}")

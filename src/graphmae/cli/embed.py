@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ..runtime.errors import InputError
+from ..runtime.files import check_out
 from .options import DataRoot, Device, Id, Import, Source, Target, import_parts
 
 FORMATS = (".npy", ".npz", ".csv", ".parquet")
@@ -49,13 +49,14 @@ def embed(
 
     Example: graphmae embed runs/molecules new.smi -o z.npy
     """
-    if out.suffix not in FORMATS:
-        raise InputError(f"--out {out}: unknown format {out.suffix!r}. Allowed: {', '.join(FORMATS)}")
-    from ..api import commands
+    check_out(out, FORMATS)
+    from .. import api
 
     import_parts(import_)
     columns = {"id": id_, "source": source, "target": target}
-    rows = commands.write_embeddings(
-        checkpoint, sources, out, columns=columns, data_root=data, device=device, level=level, readout=readout
+    source_ = sources[0] if len(sources) == 1 else sources
+    rows = api.embed(
+        checkpoint, source_, columns=columns, data_root=data, device=device, level=level, readout=readout, out=out
     )
-    typer.echo(f"{rows[0]} embeddings of width {rows[1]} are in {out}")
+    parts = rows if isinstance(rows, list) else [rows]
+    typer.echo(f"{sum(map(len, parts))} embeddings of width {parts[0].size(1)} are in {out}")

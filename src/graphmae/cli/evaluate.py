@@ -59,7 +59,7 @@ def evaluate(
     Example: graphmae evaluate runs/graph-mutag my-graphs/ --set evaluation.standardize=true
     """
     numbers = parse_seeds(seeds)
-    from ..api import core as api
+    from .. import api
 
     import_parts(import_)
     columns = {"id": id_, "source": source, "target": target, "label": label, "split": split}

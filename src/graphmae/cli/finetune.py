@@ -41,12 +41,13 @@ def finetune(
     Example: graphmae finetune runs/molecules solubility.csv --split random --set finetune.mode=frozen
     """
     numbers = parse_seeds(seeds)
-    from ..api import commands
+    from .. import api
 
     names = [name.strip() for name in targets.split(",") if name.strip()]
-    result, folder = commands.finetune_on(
-        checkpoint, table, smiles=smiles, targets=names, split=split, seeds=numbers,
-        overrides=set_, out=out, device=device, resume=resume,
+    folder = api.run_folder(out, table.name.split(".")[0], resume)
+    result = api.finetune(
+        checkpoint, table, names, folder, smiles=smiles, split=split, seeds=numbers, overrides=set_, device=device,
+        resume=resume,
     )  # fmt: skip
     if json_:
         print_json(result.summary())

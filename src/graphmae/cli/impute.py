@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ..runtime.errors import InputError
+from ..runtime.files import check_out
 from .options import Device, Id, Source, Target
 
 FORMATS = (".csv", ".tsv", ".parquet")
@@ -30,16 +30,11 @@ def impute(
 
     Example: graphmae impute runs/mine nodes.csv edges.csv -o filled.csv
     """
-    if out.suffix not in FORMATS:
-        raise InputError(f"--out {out}: unknown format {out.suffix!r}. Allowed: {', '.join(FORMATS)}")
-    if not out.parent.is_dir():
-        raise InputError(f"{out.parent} is not a folder")
-    from ..api import insights
-    from ..data.tables import write_table
+    check_out(out, FORMATS)
+    from .. import api
 
     columns = {"id": id_, "source": source, "target": target}
-    table, filled = insights.impute(checkpoint, nodes, edges, columns=columns, device=device)
-    write_table(table, out)
+    _, filled = api.impute(checkpoint, nodes, edges, columns=columns, device=device, out=out)
     for column in filled:
         typer.echo(
             f"{column.column}: {len(column.rows):,} cells filled; on known cells {column.metric} {column.score:.2f}, "

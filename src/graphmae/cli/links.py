@@ -47,11 +47,11 @@ def links(
     Example: graphmae links nodes.csv edges.csv --label topic --seeds 0-2
     """
     numbers = parse_seeds(seeds)
-    from ..api import commands
+    from .. import api
 
     columns = {"id": id_, "source": source, "target": target, "label": label}
-    result = commands.predict_links(
-        sources, recipe, set_, numbers, way=way, columns=columns, data_root=data, device=device
+    result = api.links(
+        sources, recipe, numbers, overrides=set_, way=way, columns=columns, data_root=data, device=device
     )
     if json_:
         print_json(result.summary())

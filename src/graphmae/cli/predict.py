@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ..runtime.errors import InputError
+from ..runtime.files import check_out
 from .options import Device
 
 FORMATS = (".csv", ".tsv")
@@ -27,10 +27,10 @@ def predict(
 
     Example: graphmae predict runs/assay new.csv --smiles SMILES -o predictions.csv
     """
-    if out.suffix not in FORMATS:
-        raise InputError(f"--out {out}: unknown format {out.suffix!r}. Allowed: {', '.join(FORMATS)}")
-    from ..api import commands
+    check_out(out, FORMATS)
+    from .. import api
 
-    rows, bad = commands.predict_table(model, table, out, smiles=smiles or None, device=device)
-    unread = f"; {bad} of them are no molecules and have none" if bad else ""
-    typer.echo(f"{rows} rows with predictions are in {out}{unread}")
+    answers = api.predict(model, table, smiles=smiles or None, device=device, out=out)
+    bad = int(answers[:, 0].isnan().sum())
+    unread = f"; {bad} of them are not molecules and have none" if bad else ""
+    typer.echo(f"{len(answers)} rows with predictions are in {out}{unread}")

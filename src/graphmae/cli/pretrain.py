@@ -53,15 +53,16 @@ def pretrain(
 
     Example: graphmae pretrain cora --recipe node/cora --set train.epochs=100
     """
-    from ..api import commands
+    from .. import api
 
     import_parts(import_)
     columns = {"id": id_, "source": source, "target": target, "label": label}
-    folder = commands.pretrain_on(
-        sources, recipe=recipe, overrides=set_, columns=columns, out=out, seed=seed, data_root=data, device=device,
+    folder = api.run_folder(out, Path(sources[0]).name.split(".")[0], resume)
+    api.pretrain(
+        recipe, sources, out=folder, overrides=set_, columns=columns, seed=seed, data_root=data, device=device,
         resume=resume,
     )  # fmt: skip
     told = [part for name in ("id", "source", "target") if columns[name] for part in (f"--{name}", columns[name])]
-    file = "embeddings.parquet" if commands.are_tables(sources) else "embeddings.npy"
+    file = "embeddings.parquet" if len(sources) > 1 else "embeddings.npy"
     following = shlex.join(["graphmae", "embed", str(folder), *sources, *told, "-o", file])
     typer.echo(f"The checkpoint is in {folder}. Next: {following}")

@@ -71,7 +71,7 @@ def check(
 
     Example: graphmae recipes check mine.toml --set mask.rate=0.9
     """
-    from ..api import core as api
+    from .. import api
 
     import_parts(import_)
     made = api.recipe(recipe, *set_)

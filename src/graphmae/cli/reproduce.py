@@ -40,7 +40,7 @@ def reproduce(
     """
     if table not in (*TABLES, "all"):
         raise InputError(unknown("table", table, (*TABLES, "all")))
-    from ..api import core as api
+    from .. import api
 
     tables = api.reproduce(table, out, only=only, seeds=seeds or None, data_root=data, device=device, jobs=jobs)
     if json_:

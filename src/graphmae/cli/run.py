@@ -31,7 +31,7 @@ def run(
     Example: graphmae run node/cora --set mask.rate=0.75 --set encoder.name=gcn
     """
     numbers = parse_seeds(seeds)
-    from ..api import core as api
+    from .. import api
 
     import_parts(import_)
     made = api.recipe(recipe, *set_)

@@ -28,10 +28,10 @@ def similar(
 
     Example: graphmae similar runs/mine nodes.csv edges.csv --node p00538 -k 5
     """
-    from ..api import insights
+    from .. import api
 
     columns = {"id": id_, "source": source, "target": target}
-    found = insights.similar(checkpoint, sources, node, k, columns=columns, data_root=data, device=device)
+    found = api.similar(checkpoint, sources, node, k, columns=columns, data_root=data, device=device)
     if json_:
         print_json({"node": node, "similar": [{"id": name, "cosine": value} for name, value in found]})
         return

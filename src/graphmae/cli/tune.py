@@ -43,12 +43,13 @@ def tune(
 
     Example: graphmae tune nodes.csv edges.csv --search mask.rate=0.3,0.5,0.7 --search train.lr=1e-4..1e-2
     """
-    from ..api import commands
+    from .. import api
 
     columns = {"id": id_, "source": source, "target": target, "label": label}
-    tuned, folder = commands.tune_on(
-        sources, recipe=recipe, overrides=set_, columns=columns, search=search, trials=trials, out=out, seed=seed,
-        data_root=data, device=device,
+    folder = api.run_folder(out, f"{Path(sources[0]).name.split('.')[0]}-tuned")
+    tuned = api.tune(
+        sources, recipe, search, trials, folder, overrides=set_, columns=columns, seed=seed, data_root=data,
+        device=device,
     )  # fmt: skip
     typer.echo(f"best {tuned.criterion}: {tuned.score:.4g} of {len(tuned.trials)} trials (trials.json)")
     told = [part for name, value in columns.items() if value for part in (f"--{name}", value)]

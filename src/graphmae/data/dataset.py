@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor
@@ -36,6 +36,7 @@ class NodeDataset:
     splits: Mapping[str, Sequence[tuple[int, Tensor]]]
     treatment: Mapping[str, Any] = field(default_factory=dict)
     whole: tuple[int, ...] | None = None
+    default_recipe: ClassVar[str] = "default"  # what `recipe = "auto"` starts from
 
     @classmethod
     def transductive(cls, name: str, data: Data) -> NodeDataset:

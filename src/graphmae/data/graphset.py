@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -46,6 +46,7 @@ class GraphSet:
     edge_sums: Tensor | None = None
     edge_codes: Tensor | None = None
     edge_table: Tensor | None = None
+    default_recipe: ClassVar[str] = "default-graph"  # what `recipe = "auto"` starts from
 
     @classmethod
     def from_list(cls, name: str, graphs: Sequence[Data]) -> GraphSet:

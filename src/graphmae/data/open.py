@@ -49,14 +49,24 @@ def open_dataset(
     torch.Size([3, 3])
     """
     inputs, columns = inputs or Nothing, {key: value for key, value in (columns or {}).items() if value}
-    if isinstance(source, str | Path) or (
-        isinstance(source, Sequence) and len(source) and all(isinstance(part, str | Path) for part in source)
-    ):
+    if is_named(source):
         return _by_name_or_path(source, root, columns, inputs)
     found = _in_memory(source, columns, inputs)
     if columns and not isinstance(found, TableGraph):
         raise InputError("columns are those of tables")
     return found
+
+
+def is_named(source: Any) -> bool:
+    """Whether this is a name, a path, or several paths, not something in memory."""
+    several = isinstance(source, Sequence) and len(source) > 0 and all(isinstance(part, str | Path) for part in source)
+    return isinstance(source, str | Path) or several
+
+
+@REGISTRY.register("memory")
+def memory(root: str | Path | None = None) -> Dataset:
+    """Data that was handed over in memory, from Python."""
+    raise DataError("this recipe was run on data in memory; set data.name to a data set's name, or pass the data again")
 
 
 def section_of(sources: str | Path | Sequence[str | Path]) -> dict[str, Any]:

@@ -6,20 +6,77 @@ graphs): docs/own-graph.md says which, and how they do on others.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import torch
 
+from .. import config, model
 from ..config import Recipe
-from ..data import GraphSet, MoleculeStore, NodeDataset
+from ..data import REGISTRY, GraphSet, MoleculeStore, NodeDataset
 from ..data.facts import GraphFacts, facts_of_graph
+from ..data.open import is_named, open_dataset, section_of
 from ..runtime.environment import free_bytes
 from ..runtime.errors import InputError
 
+AUTO = "auto"  # the recipe is chosen by the data
+logger = logging.getLogger("graphmae")
 MOST_NODES = 400_000  # at once; beyond it a graph is trained in parts
 PART_NODES = 100_000
 LARGE = 50_000
+
+
+def recipe_for(
+    source: Any,
+    recipe: Recipe | str | Path = AUTO,
+    overrides: Iterable[str] = (),
+    columns: Mapping[str, str] | None = None,
+    root: str | Path | None = None,
+) -> tuple[Recipe, Any]:
+    """The recipe for some data, and the data: the recipe named, or one chosen by the data and logged; then overrides.
+
+    `source` is whatever `data.open` takes.
+    """
+    changes, roles = list(overrides), {key: value for key, value in (columns or {}).items() if value}
+    section = {**section_of(source), **roles} if is_named(source) else {"name": "memory"}
+    allowed = REGISTRY.options(section["name"])
+    if wrong := [key for key in section if key not in allowed and key != "name"]:
+        raise InputError(f"--{wrong[0]} names a column of a table, and {_shown(source)} is not a table")
+
+    def with_data(start: Recipe | str | Path) -> dict[str, Any]:
+        base = (start if isinstance(start, Recipe) else config.load(start)).to_dict()
+        base["data"] = {**{key: value for key, value in base["data"].items() if key in allowed}, **section}
+        base.pop("published", None)
+        return base
+
+    def opened(made: Recipe) -> Any:
+        if not is_named(source):
+            return open_dataset(source, root, roles)
+        return REGISTRY.build(made.data.name, root=root, **made.data.options)
+
+    if recipe != AUTO:
+        made = config.load(with_data(recipe), changes)
+        model.check(made)
+        return made, opened(made)
+    of_data = [text for text in changes if text.startswith("data.")]
+    dataset = opened(config.load(with_data("default"), of_data))
+    base = with_data(dataset.default_recipe)
+    if isinstance(dataset, NodeDataset):
+        chosen, reasons = choose(dataset)
+        for line in reasons:
+            logger.info("%s", line)
+        base = config.merge(base, chosen)
+        if mine := [text for text in changes if text not in of_data]:
+            logger.info("  changed by you: %s", ", ".join(mine))
+    made = config.load(base, changes)
+    model.check(made)
+    return made, dataset
+
+
+def _shown(source: Any) -> str:
+    return str(source if isinstance(source, str | Path) else source[0]) if is_named(source) else "data in memory"
 
 
 def choose(dataset: NodeDataset) -> tuple[dict[str, Any], list[str]]:

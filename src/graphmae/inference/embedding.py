@@ -22,7 +22,7 @@ READOUTS = ("mean", "max", "sum")
 
 def embed_graph(encoder: nn.Module, data: Data, device: torch.device | str | None = None) -> Tensor:
     """[num_nodes, out_channels], on the CPU. The encoder's mode and place are left as they were."""
-    _check_width(encoder, data.x.size(1))
+    _check(encoder, data.x.size(1))
     with _at_rest(encoder, device) as place:
         return encoder(data.x.to(place), data.edge_index.to(place)).cpu()
 
@@ -63,7 +63,7 @@ def embed_graphs(
     if isinstance(graphs, NodeDataset):
         bare = [Data(x=graph.x, edge_index=graph.edge_index) for graph in graphs.every_node()]
         graphs = GraphSet.from_list(graphs.name, bare)
-    _check_width(encoder, graphs.in_channels)
+    _check(encoder, graphs.in_channels)
     if isinstance(graphs, MoleculeStore):
         found = torch.cat([embed_graphs(encoder, part, ways, device, batch_size) for part in graphs.parts()])
         out = found.new_full((graphs.num_lines, found.size(1)), float("nan"))
@@ -116,10 +116,17 @@ def reconstruction_error(model: nn.Module, graphs: Sequence[Data], device: torch
     return total / weight
 
 
-def _check_width(encoder: nn.Module, found: int) -> None:
+def check_width(encoder: nn.Module, dataset: NodeDataset | GraphSet | MoleculeStore) -> None:
+    """Refuse data whose features are not of the encoder's width."""
+    widths = [g.x.size(1) for g in dataset.graphs] if isinstance(dataset, NodeDataset) else [dataset.in_channels]
+    for width in widths:
+        _check(encoder, int(width))
+
+
+def _check(encoder: nn.Module, found: int) -> None:
     width = getattr(encoder, "in_channels", found)
     if found != width:
-        raise DataError(f"the encoder was made for {width} features a node; this graph has {found}")
+        raise DataError(f"the encoder was made for {width} features per node; this graph has {found}")
 
 
 @contextmanager

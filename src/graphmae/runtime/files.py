@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -91,6 +91,17 @@ def remove_partial_files(folder: Path) -> None:
     """What processes that were killed while writing have left behind."""
     for file in folder.rglob(f".*{PARTIAL}*"):
         file.unlink(missing_ok=True)
+
+
+def check_out(out: str | Path | None, formats: Sequence[str]) -> None:
+    """Refuse a file that could not be written in the end, before any work is done."""
+    if out is None:
+        return
+    path = Path(out)
+    if path.suffix not in formats:
+        raise InputError(f"--out {path}: unknown format {path.suffix!r}. Allowed: {', '.join(formats)}")
+    if not path.parent.is_dir():
+        raise InputError(f"{path.parent} is not a folder")
 
 
 def is_empty(folder: Path) -> bool:

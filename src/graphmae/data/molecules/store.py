@@ -21,7 +21,7 @@ from functools import cached_property
 from itertools import chain, islice
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -57,6 +57,7 @@ class MoleculeStore:
     bonds: np.ndarray
     kinds: np.ndarray
     lines: np.ndarray
+    default_recipe: ClassVar[str] = "molecule/zinc"  # what `recipe = "auto"` starts from
 
     @classmethod
     def open(cls, folder: str | Path) -> MoleculeStore:

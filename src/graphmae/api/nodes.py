@@ -1,8 +1,9 @@
-"""What else a pre-trained model knows: who is alike, who is odd, what empty cells hold, which links are missing."""
+"""What a model tells of single nodes: which are alike or odd, what empty cells hold, which links are missing."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import csv
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,13 +11,13 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from .. import config, evaluation, pretrained
+from .. import evaluation, pretrained
 from ..config import Recipe
 from ..data import NodeDataset, TableGraph
 from ..data.open import open_dataset
-from ..data.tables import read_table
+from ..data.tables import read_table, write_table
 from ..data.tables.cells import strings
-from ..experiments import auto as defaults
+from ..experiments import auto
 from ..experiments import pretrain as pretraining
 from ..inference import imputation
 from ..inference.embedding import embed_graph
@@ -27,11 +28,10 @@ from ..results import Result
 from ..runtime.device import numerics, resolve_device
 from ..runtime.environment import hardware, peak_bytes, versions
 from ..runtime.errors import InputError, unknown
+from ..runtime.files import check_out, replacing
 from ..runtime.seed import check_seeds
 from ..training import Progress, quiet
-from .core import embed
-
-Sources = str | Path | Sequence[str | Path]
+from .embed import embed
 
 
 def _opened(
@@ -81,11 +81,22 @@ def anomalies(
     data_root: str | Path | None = None,
     device: str = "auto",
     rounds: int = 5,
+    out: str | Path | None = None,
 ) -> list[tuple[str, float]]:
-    """(id, score) of every row in its order: how badly a hidden node's features are reconstructed."""
+    """(id, score) of every row in its order: how badly a hidden node's features are reconstructed.
+
+    With `out` (.csv) they are also written there.
+    """
+    check_out(out, (".csv",))
     network, dataset, names = _opened(checkpoint, sources, columns, data_root)
     found = anomaly_scores(network, dataset, resolve_device(device), rounds)
-    return list(zip(names, found.tolist(), strict=True))
+    scores = list(zip(names, found.tolist(), strict=True))
+    if out is not None:
+        with replacing(out) as partial, partial.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(["id", "anomaly"])
+            writer.writerows([name, "" if value != value else f"{value:.6g}"] for name, value in scores)
+    return scores
 
 
 def impute(
@@ -95,19 +106,28 @@ def impute(
     *,
     columns: Mapping[str, str] | None = None,
     device: str = "auto",
+    out: str | Path | None = None,
 ) -> tuple[Any, list[Filled]]:
-    """The node table (an Arrow table) with empty cells filled, and for every column how good such values are."""
+    """The node table (an Arrow table) with empty cells filled, and for every column how good such values are.
+
+    With `out` (.csv, .tsv, .parquet) the table is also written there.
+    """
+    check_out(out, (".csv", ".tsv", ".parquet"))
     edge_files = [edges] if isinstance(edges, str | Path) else list(edges)
     network, dataset, _ = _opened(checkpoint, [nodes, *edge_files], columns)
     assert isinstance(dataset, TableGraph)
-    return imputation.impute(network, dataset, read_table(nodes), resolve_device(device))
+    table, filled = imputation.impute(network, dataset, read_table(nodes), resolve_device(device))
+    if out is not None:
+        write_table(table, Path(out))
+    return table, filled
 
 
 def links(
-    sources: Sources | NodeDataset,
-    recipe: Recipe | None = None,
+    sources: Any,
+    recipe: Recipe | str | Path = "auto",
     seeds: Sequence[int] = (0,),
     *,
+    overrides: Iterable[str] = (),
     way: str = "hadamard",
     share: float = 0.1,
     columns: Mapping[str, str] | None = None,
@@ -121,17 +141,15 @@ def links(
     has its own edges and its own pre-training.
     """
     place, numbers = resolve_device(device), check_seeds(seeds)
-    dataset = open_dataset(sources, data_root, columns)
+    made, dataset = auto.recipe_for(sources, recipe, overrides, columns, data_root)
     if not isinstance(dataset, NodeDataset) or len(dataset.graphs) != 1:
         raise InputError("links are predicted in one graph, and that is a set of graphs")
-    if recipe is None:
-        recipe = config.load(config.merge(config.load("default").to_dict(), defaults.choose(dataset)[0]))
     runs = []
     for seed in numbers:
         split = evaluation.split_edges(dataset.graphs[0], share, seed)
         seen = replace(dataset, graphs=(split.graph,), splits={})
         display = Progress() if progress else quiet
-        network = pretraining.pretrain_once(recipe, seen, seed, place, display=display, label=f"links, seed {seed}")
+        network = pretraining.pretrain_once(made, seen, seed, place, display=display, label=f"links, seed {seed}")
         with numerics(place), torch.no_grad():
             fresh = evaluation.settle_norms(pretrained.fresh_encoder(network), seen, place)
             rows = {
@@ -146,7 +164,7 @@ def links(
         metric="roc-auc",
         rule="roc-auc",
         runs=runs,
-        config=recipe.to_dict(),
+        config=made.to_dict(),
         data={"name": dataset.name, **dict(dataset.summary())},
         peak_bytes=peak_bytes(str(place)),
         hardware=hardware(str(place)),

@@ -1,7 +1,8 @@
-"""The chemist's verbs: fine-tune a pre-trained encoder on an assay, predict for new molecules."""
+"""Molecules with measured targets: fine-tune a pre-trained encoder, predict for new ones."""
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,22 +12,25 @@ from torch import Tensor
 
 from .. import config, pretrained
 from ..config import Recipe
-from ..data.molecules import MoleculeStore, from_smiles, stored
+from ..data.molecules import MoleculeStore, from_smiles, molecule_table, stored
 from ..experiments import run as experiment
+from ..experiments.folder import RunFolder
 from ..finetuning import Predictor, predict_graphs
 from ..results import Result
 from ..runtime.device import numerics, resolve_device
 from ..runtime.errors import InputError
+from ..runtime.files import check_out, replacing
 from ..training import Progress, quiet
 
 START = "default-assay"
+FORMATS = (".csv", ".tsv")  # of predictions
 
 
 def finetune(
     checkpoint: str | Path,
     table: str | Path,
     targets: Sequence[str] = (),
-    out: str | Path = "runs/assay",
+    out: str | Path | None = None,
     *,
     smiles: str = "",
     split: str = "scaffold",
@@ -46,7 +50,8 @@ def finetune(
     """
     made = assay_recipe(checkpoint, table, targets, smiles, split, overrides)
     display = Progress() if progress else quiet
-    return experiment.run(made, seeds, out, device=device, resume=resume, display=display)
+    folder = RunFolder.of(out, made.id, resume)
+    return experiment.run(made, seeds, folder.path, device=device, resume=resume, display=display)
 
 
 def assay_recipe(
@@ -69,18 +74,29 @@ def predict(
     model: Predictor | str | Path,
     molecules: Sequence[str] | str | Path,
     *,
-    column: str | None = None,
+    smiles: str | None = None,
+    out: str | Path | None = None,
     device: str = "auto",
 ) -> Tensor:
     """[rows, targets]: probabilities of class 1, or numbers; NaN for strings that are no molecules.
 
-    `molecules` are SMILES, or a file of them: .smi, or .csv and .tsv with a `column`.
+    `molecules` are SMILES, or a file of them: .smi, or .csv and .tsv with a column `smiles`. With `out` (.csv, .tsv)
+    every row of the file is also written there in its order, with a column NAME_predicted more for each target; the
+    column `problem` says which rows are no molecules.
     """
+    check_out(out, FORMATS)
     predictor = pretrained.load_predictor(model) if isinstance(model, str | Path) else model
     place = resolve_device(device)
+    if out is not None:
+        if not isinstance(molecules, str | Path):
+            raise InputError("out is for a file of molecules; of a list the predictions are returned")
+        header, lines, smiles = molecule_table(Path(molecules), smiles)
+        added = [*(f"{name}_predicted" for name in predictor.names), "problem"]
+        if taken := [name for name in added if name in header]:
+            raise InputError(f"{molecules} already has a column {taken[0]!r}; rename it, the predictions are called so")
     if isinstance(molecules, str | Path):
         path = Path(molecules)
-        found: MoleculeStore = stored([path], path.name.split(".")[0], column)
+        found: MoleculeStore = stored([path], path.name.split(".")[0], smiles)
         rows, parts, total = torch.from_numpy(found.lines.astype("int64")), found.parts(), found.num_lines
     else:
         if not molecules:
@@ -88,10 +104,23 @@ def predict(
         graphs, positions = from_smiles(molecules)
         rows, total = torch.tensor(positions, dtype=torch.long), len(molecules)
         parts = iter([] if graphs is None else [graphs])
-    out = torch.full((total, len(predictor.names)), float("nan"))
-    answers = []
+    answers, predictions = [], torch.full((total, len(predictor.names)), float("nan"))
     with numerics(place):
         for part in parts:
             answers.append(predict_graphs(predictor, part, place))
-    out[rows] = torch.cat([out[:0], *answers])
-    return out
+    predictions[rows] = torch.cat([predictions[:0], *answers])
+    if out is not None:
+        _write_predictions(Path(out), [*header, *added], lines, predictions)
+    return predictions
+
+
+def _write_predictions(out: Path, header: Sequence[str], lines: Sequence[Sequence[str]], predictions: Tensor) -> None:
+    width = len(header) - predictions.size(1) - 1
+    with replacing(out) as partial, partial.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, delimiter="\t" if out.suffix == ".tsv" else ",", lineterminator="\n")
+        writer.writerow(header)
+        for line, values in zip(lines, predictions.tolist(), strict=True):
+            unreadable = values[0] != values[0]
+            cells = ["" for _ in values] if unreadable else [f"{value:.6g}" for value in values]
+            padded = [*line, *[""] * (width - len(line))][:width]
+            writer.writerow([*padded, *cells, "not a molecule" if unreadable else ""])

@@ -1,0 +1,66 @@
+"""Embeddings of nodes and graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+from torch_geometric.data import Batch
+from torch_geometric.data import Dataset as PyGDataset
+
+from ..data import GraphSet, MoleculeStore, NodeDataset, TableGraph
+from ..data.open import open_dataset
+from ..data.tables import write_rows
+from ..inference.embedding import embed_graphs, embed_nodes
+from ..model import GraphMAE
+from ..pretrained import load
+from ..runtime.errors import InputError, unknown
+from ..runtime.files import check_out
+from .evaluate import evaluation_settings
+
+LEVELS = ("auto", "node", "graph")
+FORMATS = (".npy", ".npz", ".csv", ".parquet")
+
+
+def embed(
+    network: GraphMAE | nn.Module | str | Path,
+    data: Any,
+    *,
+    data_root: str | Path | None = None,
+    device: str | None = None,
+    level: str = "auto",
+    readout: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    out: str | Path | None = None,
+) -> Any:
+    """Embeddings of every node, [num_nodes, out_channels]; a list of tensors where there are several graphs.
+    Of tables (paths of nodes and edges) one row for every row of the node table; `columns` names id, source, target.
+    `network` is a model, a bare encoder, or the folder of a checkpoint. With `level="graph"`, and by itself for a
+    set of graphs (by name or folder, not a list), one row per graph, pooled by `readout`: "mean", "max", "sum", or
+    several side by side, "mean+max"; by default that of the checkpoint's recipe, else the mean. With `out` they are
+    also written: .npy, .npz, .csv or .parquet, with the ids of a node table.
+    """
+    check_out(out, FORMATS)
+    if level not in LEVELS:
+        raise InputError(unknown("level", level, LEVELS))
+    made = load(network) if isinstance(network, str | Path) else network
+    encoder = made.encoder if isinstance(made, GraphMAE) else made
+    inputs = made.inputs if isinstance(made, GraphMAE) else {}
+    dataset = open_dataset(data, data_root, columns, inputs)
+    if level == "auto":
+        is_list = isinstance(data, Sequence | Batch | PyGDataset) and isinstance(dataset, GraphSet)
+        level = "node" if isinstance(dataset, NodeDataset) or is_list else "graph"
+    if level == "node":
+        if isinstance(dataset, MoleculeStore):
+            raise InputError("of molecules there is one row each; level 'node' is for graphs")
+        rows = embed_nodes(encoder, dataset, device)
+    else:
+        readout = evaluation_settings(network, []).readout if readout is None else readout
+        rows = embed_graphs(encoder, dataset, readout.split("+"), device)
+    if out is not None:
+        ids = dataset.ids if isinstance(dataset, TableGraph) and level == "node" else None
+        write_rows(Path(out), (torch.cat(rows) if isinstance(rows, list) else rows).numpy(), ids)
+    return rows

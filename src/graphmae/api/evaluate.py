@@ -1,0 +1,84 @@
+"""How good an encoder is on labelled data."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from .. import config, pretrained
+from ..config import Evaluation
+from ..data import GraphSet, MoleculeStore, NodeDataset
+from ..data.open import open_dataset
+from ..data.splits import with_split
+from ..evaluation import fitted_to, judge_graphs, judge_seeds
+from ..experiments.folder import RunFolder
+from ..inference.embedding import check_width
+from ..model import GraphMAE
+from ..pretrained import load
+from ..results import Result
+from ..runtime.device import numerics, resolve_device
+from ..runtime.environment import hardware, peak_bytes, versions
+from ..runtime.errors import InputError
+from ..runtime.seed import check_seeds
+
+
+def evaluate(
+    network: GraphMAE | str | Path,
+    data: Any,
+    seeds: Iterable[int] = (0,),
+    *,
+    columns: Mapping[str, str] | None = None,
+    overrides: Iterable[str] = (),
+    data_root: str | Path | None = None,
+    device: str = "auto",
+) -> Result:
+    """Evaluate an encoder on labelled data, beside its baselines: linear probe, k-NN, k-means, or for whole graphs a
+    support vector machine in ten folds.
+
+    The encoder is fixed; seeds vary the probe and the baselines. A graph with labels but no split gets a random one
+    (10 / 10 / 80 % of every class, from the seed 0). The probe's settings are those of the checkpoint's own recipe.
+    """
+    began, seeds = time.monotonic(), check_seeds(seeds)
+    made = load(network) if isinstance(network, str | Path) else network
+    settings = evaluation_settings(network, list(overrides))
+    dataset = open_dataset(data, data_root, columns, made.inputs)
+    dataset = with_split(dataset) if isinstance(dataset, NodeDataset) else dataset
+    dataset.check_labels()
+    assert not isinstance(dataset, MoleculeStore)  # which has no labels, and just said so
+    check_width(made.encoder, dataset)
+    place, fresh = resolve_device(device), partial(pretrained.fresh_encoder, made)
+    settings = fitted_to(settings, dataset)
+    with numerics(place):
+        if isinstance(dataset, GraphSet):
+            tables = [judge_graphs(made.encoder, fresh, dataset, settings, seed, place)._asdict() for seed in seeds]
+        else:
+            found = judge_seeds(made.encoder, fresh, dataset, settings, seeds, place)
+            tables = [{"rows": rows} for rows in found]
+    runs = [{"seed": seed, **table} for seed, table in zip(seeds, tables, strict=True)]
+    return Result(
+        recipe=str(network) if isinstance(network, str | Path) else type(made.encoder).__name__,
+        metric=dataset.metric,
+        rule=settings.rule,
+        runs=runs,
+        config={"evaluation": asdict(settings), "inputs": dict(made.inputs)},
+        data={"name": dataset.name, **dict(dataset.summary())},
+        seconds=time.monotonic() - began,
+        peak_bytes=peak_bytes(str(place)),
+        hardware=hardware(str(place)),
+        versions=versions(),
+    )
+
+
+def evaluation_settings(network: object, overrides: list[str]) -> Evaluation:
+    """Those of the checkpoint's own run where it is known, else the defaults; changed by `evaluation.*` overrides."""
+    if other := [text for text in overrides if not text.startswith("evaluation.")]:
+        raise InputError(f"the encoder is fixed: only evaluation.* can be set here, not {other[0]!r}")
+    base: Mapping[str, Any] = config.load("default").to_dict()
+    stored = RunFolder(pretrained.find_checkpoint(network)).stored_recipe() if isinstance(network, str | Path) else None
+    if stored is not None:
+        base = {**base, "evaluation": stored.get("evaluation", {})}
+    return config.load(base, overrides).evaluation
