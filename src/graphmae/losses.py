@@ -15,8 +15,26 @@ REGISTRY: Registry[nn.Module] = Registry("loss")
 register, build, names, describe = REGISTRY.register, REGISTRY.build, REGISTRY.names, REGISTRY.describe
 
 
+class Loss(nn.Module):
+    """Reconstructed and true features of the masked nodes in, a number out. Any `nn.Module` with `forward` will do.
+
+    Attributes:
+        leaves_out_zeros: rows of zeros do not count, so that batches can be filled up with them.
+        takes_factored: whether a prediction may come as a product that is not multiplied out.
+        records_steps: whether a step with it can be recorded on CUDA: nothing in it waits for the device.
+    """
+
+    leaves_out_zeros: bool = False
+    takes_factored: bool = False
+    records_steps: bool = False
+
+    def forward(self, prediction: Tensor, target: Tensor) -> Tensor:
+        """Both [M, d] → a scalar."""
+        raise TypeError(f"{type(self).__name__} must define forward(prediction, target)")
+
+
 @REGISTRY.register("scaled-cosine")
-class ScaledCosineError(nn.Module):
+class ScaledCosineError(Loss):
     """mean_i (1 − cos(x_i, z_i))^γ, the paper's loss.
 
     A target of zeros has no direction, so it is left out of the mean.
@@ -34,6 +52,7 @@ class ScaledCosineError(nn.Module):
 
     takes_factored = True
     leaves_out_zeros = True
+    records_steps = True
 
     def forward(self, prediction: Tensor | Factored, target: Tensor | BagRows) -> Tensor:
         if isinstance(prediction, Factored) and isinstance(target, BagRows):
@@ -53,18 +72,21 @@ class ScaledCosineError(nn.Module):
 
 
 @REGISTRY.register("mse")
-class MSE(nn.Module):
+class MSE(Loss):
     """mean_i ‖x_i − z_i‖² / d."""
+
+    records_steps = True
 
     def forward(self, prediction: Tensor, target: Tensor) -> Tensor:
         return F.mse_loss(prediction, target)
 
 
 @REGISTRY.register("cross-entropy")
-class CrossEntropy(nn.Module):
+class CrossEntropy(Loss):
     """Cross-entropy against one-hot features: −log softmax(z_i)[argmax x_i]. Rows of zeros are left out."""
 
     leaves_out_zeros = True
+    records_steps = True
 
     def forward(self, prediction: Tensor, target: Tensor) -> Tensor:
         error = F.cross_entropy(prediction, target.argmax(-1), reduction="none")

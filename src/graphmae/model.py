@@ -78,7 +78,7 @@ class GraphMAE(nn.Module):
     def has_fixed_shapes(self) -> bool:
         """Whether every step on one graph has the same shapes, so that it can be recorded and replayed."""
         parts = (self.mask, self.encoder, self.decoder, self.loss)
-        return all(type(part).__module__.startswith("graphmae.") for part in parts)
+        return all(getattr(part, "records_steps", False) for part in parts)
 
     @property
     def looks_at_edges(self) -> bool:
@@ -118,8 +118,8 @@ class GraphMAE(nn.Module):
         code = self._cross(self._encode(x, edge_index, hidden, None))
         if self.decoder.wants_remask and self.remask.kind != "none":
             code = torch.where(flags.unsqueeze(1), 0.0 if self.remask.token is None else self.remask.token, code)
-        ours = type(self.decoder).__module__.startswith("graphmae.")
-        return self.decoder(code, edge_index if ours else _plain(edge_index), rows=masked)
+        edges = edge_index if getattr(self.decoder, "takes_adjacency", False) else _plain(edge_index)
+        return self.decoder(code, edges, rows=masked)
 
     def _padded_loss(self, x: Tensor, graph: Adjacency, batch: Tensor) -> Tensor:
         """The same five steps over fixed shapes: flags instead of lists of nodes, every node through every layer."""
@@ -191,8 +191,7 @@ class GraphMAE(nn.Module):
     ) -> tuple[Tensor | Factored, Tensor | BagRows]:
         """What the decoder says of the masked nodes, and what they were; bags of words are not written out."""
         if nodes is None:
-            ours = type(self.decoder).__module__.startswith("graphmae.")
-            edges = edge_index if ours else _plain(edge_index)
+            edges = edge_index if getattr(self.decoder, "takes_adjacency", False) else _plain(edge_index)
             return self.decoder(code, edges, rows=hidden.masked), self._target(x)[hidden.masked]
         adj = kernels.adjacency(edge_index, x.size(0))
         whole = self.decoder.out_channels == x.size(1)
@@ -256,7 +255,7 @@ def rehearse(network: GraphMAE) -> None:
     """One loss on a graph of four nodes: a part of the user's own that cannot work is refused before training."""
     x = torch.eye(4, int(network.encoder.in_channels), device=network.mask_token.device)  # type: ignore[arg-type]
     edge_index: Tensor | Adjacency = torch.tensor([[0, 1, 2, 3, 0, 1], [0, 1, 2, 3, 1, 0]], device=x.device)
-    if width := getattr(network.encoder, "edge_channels", 0):
+    if width := max(getattr(part, "edge_channels", 0) for part in (network.encoder, network.decoder)):
         edge_index = kernels.adjacency(edge_index, 4)
         edge_index.edge_sums = torch.ones(4, width, device=x.device)
         edge_index.edge_codes = torch.zeros(6, dtype=torch.uint8, device=x.device)
@@ -265,7 +264,8 @@ def rehearse(network: GraphMAE) -> None:
     try:
         with torch.no_grad(), preserved_randomness():
             network.eval()
-            found, promised = tuple(network.encoder(x, edge_index).shape), (4, network.encoder.out_channels)
+            edges = edge_index if getattr(network.encoder, "takes_adjacency", False) else _plain(edge_index)
+            found, promised = tuple(network.encoder(x, edges).shape), (4, network.encoder.out_channels)
             if found != promised:
                 raise ConfigError(f"the encoder gives {found} for four nodes; its out_channels promises {promised}")
             network(x, edge_index)

@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 import torch
 from torch_geometric.data import Data
+from typer.testing import CliRunner
 
 import graphmae as gm
+from graphmae.cli.main import app
 from graphmae.model import build
 from graphmae.runtime.errors import ConfigError, DataError, InputError
 
@@ -205,3 +207,54 @@ def test_options_of_pre_training_on_molecules(tmp_path: Path, options: list[str]
     losses = [json.loads(line)["loss"] for line in (folder / "metrics.jsonl").open()]
     assert losses[-1] < losses[0]
     assert gm.load(folder).mask_edges == (options == ["mask.mask_edges=true"])
+
+
+OWN_ENCODER = '''
+import torch
+from torch import nn
+import graphmae as gm
+
+
+@gm.encoders.register("plain-mean")
+class PlainMean(nn.Module):
+    """Takes a tensor of edges, knows nothing of ours."""
+
+    def __init__(self, in_channels: int, width: int = 16) -> None:
+        super().__init__()
+        self.in_channels, self.out_channels = in_channels, width
+        self.map = nn.Linear(in_channels, width)
+
+    def forward(self, x: torch.Tensor, edge_index: torch.Tensor) -> torch.Tensor:
+        assert isinstance(edge_index, torch.Tensor) and edge_index.shape[0] == 2
+        h = self.map(x)
+        return torch.relu(h + torch.zeros_like(h).index_add(0, edge_index[1], h[edge_index[0]]))
+'''
+
+
+@pytest.mark.usefixtures("own_cache")
+def test_an_encoder_of_ones_own_is_pretrained_embedded_finetuned_and_predicts(tmp_path: Path) -> None:
+    own = tmp_path / "own_encoder.py"
+    own.write_text(OWN_ENCODER)
+    (tmp_path / "some.smi").write_text("".join(f"C{'C' * i}O\nC{'C' * i}N\n" for i in range(20)))
+    table = assay_table(tmp_path)
+
+    def call(*words: object) -> None:
+        done = CliRunner().invoke(app, [*map(str, words), "--import", str(own)], catch_exceptions=False)
+        assert done.exit_code == 0, done.output
+
+    changes = ("--set", "encoder.name=plain-mean", "--set", "train.epochs=1", "--set", "train.batch_size=8")
+    call("pretrain", tmp_path / "some.smi", "--out", tmp_path / "run", *changes)
+    call("embed", tmp_path / "run", tmp_path / "some.smi", "-o", tmp_path / "z.npy")
+    more = ("--set", "finetune.epochs=2", "--split", "random", "--smiles", "SMILES", "--targets", "basic")
+    call("finetune", tmp_path / "run", table, *more, "--out", tmp_path / "assay")
+    call("predict", tmp_path / "assay", table, "--smiles", "SMILES", "-o", tmp_path / "out.csv")
+    assert "basic_predicted" in (tmp_path / "out.csv").read_text().splitlines()[0]
+
+
+@pytest.mark.usefixtures("own_cache")
+def test_a_setting_without_effect_is_refused(checkpoint: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"fine-tuning does not use train.epochs"):
+        gm.finetune(checkpoint, assay_table(tmp_path), ["basic"], tmp_path / "run", overrides=["train.epochs=5"])
+    with pytest.raises(ConfigError, match=r"pre-training does not use finetune.lr"):
+        gm.pretrain("auto", "nci", out=tmp_path / "run", overrides=["finetune.lr=1"])
+    assert not (tmp_path / "run").exists()

@@ -63,6 +63,8 @@ def assay_recipe(
     overrides: Iterable[str] = (),
 ) -> Recipe:
     """What `finetune` runs, as a recipe."""
+    overrides = list(overrides)
+    config.check_used(overrides, ("finetune", "data", "train.precision"), "fine-tuning")
     base = config.load(START).to_dict()
     pretrained.read_kind(checkpoint, "pretrained")
     base["data"] |= {"path": str(table), "smiles": smiles, "targets": list(targets), "split": split}

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
 from .. import kernels
 from ..data import GraphSet
@@ -34,6 +34,10 @@ class GraphBatch:
     graph: Adjacency
     batch: Tensor
     ids: Tensor
+
+    def edges(self, part: nn.Module) -> Tensor | Adjacency:
+        """The edges as an encoder or decoder takes them: sorted, or as a tensor [2, E]."""
+        return self.graph if getattr(part, "takes_adjacency", False) else self.graph.edge_index
 
 
 class _Part(NamedTuple):

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ..runtime.files import check_out
-from .options import DataRoot, Device, Id, Source, Target
+from .options import DataRoot, Device, Id, Import, Source, Target, import_parts
 
 SHOWN = 10
 
@@ -24,6 +24,7 @@ def anomalies(
     target: Target = "",
     data: DataRoot = None,
     device: Device = "auto",
+    import_: Import = [],  # noqa: B006
 ) -> None:
     """How odd every node is: how badly its features are reconstructed from its surroundings while it is hidden.
 
@@ -34,6 +35,7 @@ def anomalies(
     check_out(out, (".csv",))
     from .. import api
 
+    import_parts(import_)
     columns = {"id": id_, "source": source, "target": target}
     found = api.anomalies(checkpoint, sources, columns=columns, data_root=data, device=device, out=out)
     for name, value in sorted((pair for pair in found if pair[1] == pair[1]), key=lambda pair: -pair[1])[:SHOWN]:

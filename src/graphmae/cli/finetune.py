@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from .options import Device, Json, Seeds, Set, parse_seeds, print_json, print_table
+from .options import Device, Import, Json, Seeds, Set, import_parts, parse_seeds, print_json, print_table
 
 
 def finetune(
@@ -26,6 +26,7 @@ def finetune(
     set_: Set = [],  # noqa: B006
     resume: Annotated[bool, typer.Option("--resume", help="Go on with an interrupted run.")] = False,
     device: Device = "auto",
+    import_: Import = [],  # noqa: B006
     json_: Json = False,
 ) -> None:
     """Fine-tune a pre-trained encoder on an assay: a table with SMILES and measured columns.
@@ -43,6 +44,7 @@ def finetune(
     numbers = parse_seeds(seeds)
     from .. import api
 
+    import_parts(import_)
     names = [name.strip() for name in targets.split(",") if name.strip()]
     folder = api.run_folder(out, table.name.split(".")[0], resume)
     result = api.finetune(

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ..runtime.files import check_out
-from .options import Device, Id, Source, Target
+from .options import Device, Id, Import, Source, Target, import_parts
 
 FORMATS = (".csv", ".tsv", ".parquet")
 
@@ -22,6 +22,7 @@ def impute(
     source: Source = "",
     target: Target = "",
     device: Device = "auto",
+    import_: Import = [],  # noqa: B006
 ) -> None:
     """Fill the empty cells of a node table from the nodes' surroundings and their other columns.
 
@@ -33,6 +34,7 @@ def impute(
     check_out(out, FORMATS)
     from .. import api
 
+    import_parts(import_)
     columns = {"id": id_, "source": source, "target": target}
     _, filled = api.impute(checkpoint, nodes, edges, columns=columns, device=device, out=out)
     for column in filled:

@@ -10,12 +10,14 @@ from .options import (
     DataRoot,
     Device,
     Id,
+    Import,
     Json,
     Label,
     Seeds,
     Set,
     Source,
     Target,
+    import_parts,
     parse_seeds,
     print_json,
     print_table,
@@ -36,6 +38,7 @@ def links(
     label: Label = "",
     data: DataRoot = None,
     device: Device = "auto",
+    import_: Import = [],  # noqa: B006
     json_: Json = False,
 ) -> None:
     """Link prediction: take a tenth of the edges away, pre-train on the rest, predict which pairs were edges.
@@ -49,6 +52,7 @@ def links(
     numbers = parse_seeds(seeds)
     from .. import api
 
+    import_parts(import_)
     columns = {"id": id_, "source": source, "target": target, "label": label}
     result = api.links(
         sources, recipe, numbers, overrides=set_, way=way, columns=columns, data_root=data, device=device

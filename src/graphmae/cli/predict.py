@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ..runtime.files import check_out
-from .options import Device
+from .options import Device, Import, import_parts
 
 FORMATS = (".csv", ".tsv")
 
@@ -19,6 +19,7 @@ def predict(
     out: Annotated[Path, typer.Option("--out", "-o", help="Where to write: .csv or .tsv.")] = Path("predictions.csv"),
     smiles: Annotated[str, typer.Option("--smiles", help="Column with SMILES (default: the one named so).")] = "",
     device: Device = "auto",
+    import_: Import = [],  # noqa: B006
 ) -> None:
     """Predict for new molecules: every row in its order, with a column NAME_predicted more for every target.
 
@@ -30,6 +31,7 @@ def predict(
     check_out(out, FORMATS)
     from .. import api
 
+    import_parts(import_)
     answers = api.predict(model, table, smiles=smiles or None, device=device, out=out)
     bad = int(answers[:, 0].isnan().sum())
     unread = f"; {bad} of them are not molecules and have none" if bad else ""

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from .options import DataRoot, Device, Id, Json, Source, Target, print_json
+from .options import DataRoot, Device, Id, Import, Json, Source, Target, import_parts, print_json
 
 
 def similar(
@@ -22,6 +22,7 @@ def similar(
     target: Target = "",
     data: DataRoot = None,
     device: Device = "auto",
+    import_: Import = [],  # noqa: B006
     json_: Json = False,
 ) -> None:
     """The nodes most like one node: nearest by the cosine of their embeddings, exact.
@@ -30,6 +31,7 @@ def similar(
     """
     from .. import api
 
+    import_parts(import_)
     columns = {"id": id_, "source": source, "target": target}
     found = api.similar(checkpoint, sources, node, k, columns=columns, data_root=data, device=device)
     if json_:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from .options import DataRoot, Device, Id, Label, Set, Source, Target
+from .options import DataRoot, Device, Id, Import, Label, Set, Source, Target, import_parts
 
 
 def tune(
@@ -32,6 +32,7 @@ def tune(
     seed: Annotated[int, typer.Option("--seed", help="Seed of the search and of every trial.")] = 0,
     data: DataRoot = None,
     device: Device = "auto",
+    import_: Import = [],  # noqa: B006
 ) -> None:
     """Search recipe keys and write the best recipe (needs optuna: pip install 'graphmae[tune]').
 
@@ -45,6 +46,7 @@ def tune(
     """
     from .. import api
 
+    import_parts(import_)
     columns = {"id": id_, "source": source, "target": target, "label": label}
     folder = api.run_folder(out, f"{Path(sources[0]).name.split('.')[0]}-tuned")
     tuned = api.tune(

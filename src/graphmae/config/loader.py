@@ -42,6 +42,20 @@ def load(source: str | Path | Mapping[str, Any], overrides: Iterable[str] = ()) 
     return parse(apply_overrides(_extended(raw), overrides), name)
 
 
+def check_used(overrides: Iterable[str], used: Iterable[str], what: str) -> None:
+    """Refuse overrides of keys that are not looked at: better an error than a setting without effect.
+
+    `used` are sections, or single keys.
+    """
+    allowed = list(used)
+    for text in overrides:
+        key = text.partition("=")[0].strip()
+        section = key.partition(".")[0]
+        if section in (*PLAIN, *PARTS) and section not in allowed and key not in allowed:
+            shown = ", ".join(name if "." in name else f"{name}.*" for name in allowed)
+            raise ConfigError(f"{what} does not use {key}, so it would have no effect. Allowed: {shown}")
+
+
 def parse(raw: Mapping[str, Any], name: str) -> Recipe:
     """Check a nested dictionary in the layout of the TOML file; raises `ConfigError` with all problems."""
     problems: list[str] = []

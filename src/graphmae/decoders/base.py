@@ -17,6 +17,7 @@ class Decoder(nn.Module):
         takes_nodes: whether `forward` takes the codes of some `nodes` only; for those here, not needed in your own.
         entrance: applied to the codes before the bridge; None: nothing.
         looks_at_all: whether a batch norm looks at every node, so that none can be left out.
+        takes_adjacency, records_steps: as of an encoder.
     """
 
     in_channels: int
@@ -24,6 +25,8 @@ class Decoder(nn.Module):
     wants_remask: bool = True
     takes_nodes: bool = False
     looks_at_all: bool = False
+    takes_adjacency: bool = False
+    records_steps: bool = False
 
     def forward(self, h: Tensor, edge_index: Tensor, rows: Tensor) -> Tensor:
         """`h` [N, in_channels], `edge_index` [2, E], `rows` [M] → [M, out_channels]."""

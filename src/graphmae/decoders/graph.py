@@ -29,6 +29,8 @@ class _ConvDecoder(Decoder):
     """
 
     takes_nodes = True
+    takes_adjacency = True
+    records_steps = True
 
     def __init__(self, block: Block, bias: Bias, bound: float = 0.0) -> None:
         super().__init__()
@@ -130,4 +132,5 @@ class MoleculeGIN(_ConvDecoder):
         mlp = Perceptron(in_channels, 2 * in_channels, out_channels, activation=activation, bias=False)
         conv = GINConv(mlp, edge_channels=edge_channels, own=False)
         super().__init__(Block(conv, dropout), bias, (2 * in_channels) ** -0.5)
+        self.edge_channels = edge_channels
         self.entrance = PReLU()

@@ -13,6 +13,8 @@ from .base import REGISTRY, Decoder
 class _PointwiseDecoder(Decoder):
     wants_remask = False
     takes_nodes = True
+    takes_adjacency = True
+    records_steps = True
 
     def __init__(self, in_channels: int, out_channels: int, dropout: float) -> None:
         super().__init__()

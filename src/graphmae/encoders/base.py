@@ -20,10 +20,15 @@ class Encoder(nn.Module):
     Attributes:
         in_channels: width of the node features.
         out_channels: width of the embedding.
+        takes_adjacency: whether `edge_index` may be a `kernels.Adjacency`, sorted once, instead of a tensor.
+        records_steps: whether a training step can be recorded on CUDA and replayed, also on batches that are filled up
+            with rows of zeros: shapes do not depend on values, and nothing waits for the device.
     """
 
     in_channels: int
     out_channels: int
+    takes_adjacency: bool = False
+    records_steps: bool = False
 
     def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
         """`x` [N, in_channels], `edge_index` [2, E] → [N, out_channels]."""
@@ -39,6 +44,9 @@ class StackedEncoder(Encoder):
     Args:
         output: "last" or "all". The same in training and in `embed`.
     """
+
+    takes_adjacency = True
+    records_steps = True
 
     def __init__(self, in_channels: int, hidden_channels: int, blocks: Iterable[Block], output: str) -> None:
         super().__init__()

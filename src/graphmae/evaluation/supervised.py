@@ -59,8 +59,10 @@ class GraphClassifier(nn.Module):
     def forward(self, batch: GraphBatch) -> Tensor:
         """[B, classes]."""
         assert batch.graph.sizes is not None
-        edges = batch.graph if isinstance(self.encoder, encoders.StackedEncoder) else batch.graph.edge_index
-        codes, ptr = self.encoder(batch.x, edges), nn.functional.pad(batch.graph.sizes.cumsum(0), (1, 0))
+        codes, ptr = (
+            self.encoder(batch.x, batch.edges(self.encoder)),
+            nn.functional.pad(batch.graph.sizes.cumsum(0), (1, 0)),
+        )
         pooled = torch.cat([kernels.pool(codes, ptr, way) for way in self.ways], dim=1)
         return self.head(nn.functional.dropout(pooled, self.dropout, self.training))
 
@@ -212,7 +214,7 @@ def _train_graphs(
         validation.append(score(logits[: len(held)], truth[: len(held)]))
         tests.append(score(logits[len(held) :], truth[len(held) :]))
 
-    on_cuda = device.type == "cuda" and kernels.has("cuda")
+    on_cuda = device.type == "cuda" and kernels.has("cuda") and getattr(module.encoder, "records_steps", False)
 
     def epoch() -> Iterator[Any]:
         order = train[torch.randperm(len(train))]

@@ -17,7 +17,6 @@ from torch.nn.modules.batchnorm import _NormBase
 from ..batching import GraphStore
 from ..data import GraphSet, MoleculeStore, NodeDataset
 from ..data.molecules import Assay
-from ..encoders import StackedEncoder
 from ..layers import NormAct
 from ..runtime.seed import preserved_randomness
 
@@ -61,4 +60,4 @@ def _batches(
     order = torch.randperm(len(store), generator=torch.Generator().manual_seed(0))
     for ids in order.chunk(max(1, len(store) // AT_ONCE)):  # about the same size each: none of a single node
         batch = store.take(ids)
-        yield batch.x, batch.graph if isinstance(encoder, StackedEncoder) else batch.graph.edge_index
+        yield batch.x, batch.edges(encoder)

@@ -21,6 +21,7 @@ from ..data.open import is_named, open_dataset, section_of
 from ..runtime.environment import free_bytes
 from ..runtime.errors import InputError
 
+PRETRAINING = ("about", "data", "mask", "encoder", "decoder", "loss", "train", "evaluation")  # the sections it uses
 AUTO = "auto"  # the recipe is chosen by the data
 logger = logging.getLogger("graphmae")
 MOST_NODES = 400_000  # at once; beyond it a graph is trained in parts
@@ -40,6 +41,7 @@ def recipe_for(
     `source` is whatever `data.open` takes.
     """
     changes, roles = list(overrides), {key: value for key, value in (columns or {}).items() if value}
+    config.check_used(changes, PRETRAINING, "pre-training")
     section = {**section_of(source), **roles} if is_named(source) else {"name": "memory"}
     allowed = REGISTRY.options(section["name"])
     if wrong := [key for key in section if key not in allowed and key != "name"]:

@@ -117,7 +117,8 @@ def _train(
             return predictor.loss(predictor(batch.x, batch.graph), targets[batch.ids])
 
         numbers = _shuffled(train, settings.batch_size)
-        on_cuda = targets.is_cuda and kernels.has("cuda")  # there steps are recorded, molecules taken by their numbers
+        # On CUDA steps are recorded where the encoder allows it, and molecules taken by their numbers.
+        on_cuda = targets.is_cuda and kernels.has("cuda") and getattr(predictor.encoder, "records_steps", False)
 
         def batches() -> Iterator[Any]:
             yield from numbers() if on_cuda else map(store.take, numbers())

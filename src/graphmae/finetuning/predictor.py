@@ -63,7 +63,8 @@ class Predictor(nn.Module):
     def embed(self, x: Tensor, graph: Adjacency) -> Tensor:
         """What the head sees: [G, width]."""
         assert graph.sizes is not None
-        nodes = kernels.dropout(self.encoder(x, graph), self.dropout, self.head.training)
+        edges = graph if getattr(self.encoder, "takes_adjacency", False) else graph.edge_index
+        nodes = kernels.dropout(self.encoder(x, edges), self.dropout, self.head.training)
         ptr = F.pad(graph.sizes.cumsum(0), (1, 0))
         return torch.cat([kernels.pool(nodes, ptr, way) for way in self.readout.split("+")], dim=1)
 

@@ -74,8 +74,7 @@ def embed_graphs(
         store = GraphStore(graphs, place)
         for ids in torch.arange(len(graphs)).split(batch_size):
             batch = store.take(ids)
-            edges = batch.graph if isinstance(encoder, StackedEncoder) else batch.graph.edge_index
-            nodes = encoder(batch.x, edges)
+            nodes = encoder(batch.x, batch.edges(encoder))
             assert batch.graph.sizes is not None
             ptr = nn.functional.pad(batch.graph.sizes.cumsum(0), (1, 0))
             rows.append(torch.cat([kernels.pool(nodes, ptr, way) for way in ways], dim=1).cpu())

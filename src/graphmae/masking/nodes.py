@@ -73,7 +73,13 @@ class PaddedMask:
 
 
 class NodeMask:
-    """The contract of a masking rule: `draw` says which nodes are masked this step."""
+    """The contract of a masking rule: `draw` says which nodes are masked this step.
+
+    Attributes:
+        records_steps: whether a step with it can be recorded on CUDA: how many nodes are masked is always the same.
+    """
+
+    records_steps: bool = False
 
     def draw(self, num_nodes: int, device: torch.device | str = "cpu", batch: Tensor | None = None) -> MaskedNodes:
         """`batch` [N] numbers the graph of every node, ascending, where `num_nodes` are those of several graphs."""
@@ -101,6 +107,8 @@ class RandomNodeMask(NodeMask):
     >>> len(draw.masked), len(draw.token), len(draw.replaced)
     (50, 45, 5)
     """
+
+    records_steps = True
 
     def __init__(
         self,
