@@ -16,16 +16,15 @@ CLI = Path(__file__).parents[2] / "src/graphmae/cli"
 COMMANDS = {command.name or command.callback.__name__: command.callback for command in app.registered_commands}
 # What an option of the command line is called in Python.
 NAMES = {
-    "set_": "overrides", "data": "data_root", "import_": "imports", "seeds": "seeds", "sources": "data",
-    "checkpoint": "network", "json_": None,  # printing is the command line's business
+    "set_": "overrides", "data": "data_root", "import_": None, "seeds": "seeds", "sources": "data",
+    "checkpoint": "network", "json_": None,  # printing and importing are the command line's business
     "id_": "columns", "source": "columns", "target": "columns", "label": "columns",
 }  # fmt: skip
 # Where the function's own word says more.
 OWN = {
-    "run": {"recipe": "source"},
-    "pretrain": {"recipe": "network", "import_": None},
-    "embed": {"import_": None},
-    "evaluate": {"import_": None, "split": "columns"},
+    "run": {"recipe": "source", "import_": "imports"},
+    "pretrain": {"recipe": "network"},
+    "evaluate": {"split": "columns"},
     "similar": {"checkpoint": "checkpoint", "sources": "sources"},
     "anomalies": {"checkpoint": "checkpoint", "sources": "sources"},
     "impute": {"checkpoint": "checkpoint"},

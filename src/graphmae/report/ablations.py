@@ -9,6 +9,8 @@ from pathlib import Path
 from .ledger import SIGNIFICANT, Entry, cell, p_cell, paired, published_cell, read_ledger
 from .paper import ABLATION_SETS, ABLATIONS, GRAPH_SETS, MASK_RATES, MAY_DROP_DECAY, NO_DECAY, NODE_SETS, SAME_AS_FULL
 
+ENOUGH = 3  # seeds to choose a weight decay by
+
 
 def ablation_table(results: Path) -> str:
     """Each row changes one thing of the published settings; ours (95 %), and the paper's figure."""
@@ -45,7 +47,7 @@ def decay_table(results: Path) -> str:
         cells = []
         for ledger in ledgers.values():
             pair = [ledger.get(row), ledger.get(row + NO_DECAY)]
-            chosen = _by_validation(ledger, row) if all(pair) else None
+            chosen = _by_validation(ledger, row) if _has_both(ledger, row) else None
             for entry in pair:
                 text = cell(entry.scores()) if entry else "–"
                 cells.append(f"**{text}**" if entry and entry is chosen else text)
@@ -77,18 +79,23 @@ def effects_table(results: Path) -> str:
                 out.append(f"| {claim} | {titles[name]} | – | – | – | – | – | not run yet |")
                 continue
             held = [ledger[key].scores() for key in (first, worse)]
-            own = [_by_validation(ledger, key).scores() for key in (first, worse)]
             figures = [ledger[key].published for key in (first, worse)]
             gap = f"{figures[0]['mean'] - figures[1]['mean']:+.2f}" if figures[0] and figures[1] else "–"
-            again = _difference(*own) if own != held else ("the same", "")
-            verdict = _verdict(*own)
-            if any(
-                key in MAY_DROP_DECAY and key + NO_DECAY not in ledger for key in (first, worse) if name in NODE_SETS
-            ):
-                verdict += " (not all run without weight decay yet)"
-            cells = [*_difference(*held), *again, gap, verdict]
+            if name not in NODE_SETS:  # the published settings have no weight decay
+                cells = [*_difference(*held), "the same", "", gap, _verdict(*held)]
+            elif all(_has_both(ledger, key) or key not in MAY_DROP_DECAY for key in (first, worse)):
+                own = [_by_validation(ledger, key).scores() for key in (first, worse)]
+                cells = [*_difference(*held), *_difference(*own), gap, _verdict(*own)]
+            else:
+                verdict = f"{_verdict(*held)} at the published weight decay; without it not run yet"
+                cells = [*_difference(*held), "–", "–", gap, verdict]
             out.append(f"| {claim} | {titles[name]} | {' | '.join(cells)} |")
     return "\n".join(out)
+
+
+def _has_both(ledger: dict[str, Entry], name: str) -> bool:
+    """Whether a row was run with and without weight decay, over enough seeds to choose by."""
+    return all(key in ledger and len(ledger[key].scores()) >= ENOUGH for key in (name, name + NO_DECAY))
 
 
 def _by_validation(ledger: dict[str, Entry], name: str) -> Entry:
