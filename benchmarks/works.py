@@ -15,7 +15,7 @@ from torch_geometric.loader import DataLoader
 
 import graphmae as gm
 from benchmarks.stock import StockGraphMAE, StockMoleculeMAE
-from graphmae import model
+from graphmae import methods
 from graphmae.config import Recipe
 from graphmae.data import GraphSet
 from graphmae.runtime.device import numerics
@@ -86,7 +86,7 @@ class Work:
         return run
 
     def build(self, width: int) -> nn.Module:
-        return model.build(self.recipe, width)
+        return methods.build(self.recipe, width)
 
     def stock_graphs(self) -> list[Data]:
         graphs = self.graphs()

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .evaluation import edge_embeddings, link_scores, split_edges
     from .finetuning.predictor import Predictor
     from .inference.reconstruction import anomaly_scores, reconstruct
-    from .model import GraphMAE
+    from .methods import GraphMAE
     from .pretrained import load, load_predictor
     from .results import Result
 
@@ -32,9 +32,9 @@ VERBS = (  # the commands of `graphmae`, and what they are made of
     "anomalies", "convert", "demo", "doctor", "embed", "evaluate", "finetune", "impute", "links", "load", "predict",
     "pretrain", "recipe", "recipes", "reproduce", "run", "similar", "tune",
 )  # fmt: skip
-_MODULES = ("data", "decoders", "encoders", "kernels", "losses", "masking", "testing")
+_MODULES = ("data", "decoders", "encoders", "kernels", "losses", "masking", "methods", "testing")
 _NAMES = {
-    "GraphMAE": "model",
+    "GraphMAE": "methods",
     "GraphMAEEmbedder": "estimator",
     **dict.fromkeys(("anomaly_scores", "reconstruct"), "inference.reconstruction"),
     **dict.fromkeys(("edge_embeddings", "link_scores", "split_edges"), "evaluation"),

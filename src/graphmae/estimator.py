@@ -17,7 +17,7 @@ from .data.open import open_dataset
 from .experiments import auto
 from .experiments import pretrain as pretraining
 from .inference.embedding import embed_graphs, embed_nodes
-from .model import GraphMAE
+from .methods import GraphMAE
 from .runtime.device import resolve_device
 from .training import Progress, quiet
 

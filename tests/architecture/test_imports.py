@@ -14,7 +14,7 @@ ORDER = [
     ["config", "kernels", "report"],
     ["layers", "data"],
     ["masking", "encoders", "decoders", "losses", "batching"],
-    ["model"],
+    ["methods"],
     ["training", "inference", "testing"],
     ["evaluation", "finetuning", "pretrained"],
     ["experiments", "estimator"],
@@ -22,7 +22,7 @@ ORDER = [
     ["cli", "__main__"],
 ]
 PLACE = {package: place for place, package in enumerate(package for level in ORDER for package in level)}
-NEVER = {"data": {"model", "encoders", "decoders", "training", "layers", "kernels"}, "results": {"kernels", "config"}}
+NEVER = {"data": {"methods", "encoders", "decoders", "training", "layers", "kernels"}, "results": {"kernels", "config"}}
 
 
 def package_of(path: Path) -> str:
@@ -47,7 +47,7 @@ FILES = [p for p in sorted(SOURCE.rglob("*.py")) if p != SOURCE / "__init__.py"]
 def test_imports_point_one_way(path: Path) -> None:
     package = package_of(path)
     for other in packages_imported(path) - {package}:
-        allowed = PLACE[other] < PLACE[package] or (package, other) == ("model", "pretrained")
+        allowed = PLACE[other] < PLACE[package] or (package, other) == ("methods", "pretrained")
         assert allowed, f"{package} must not import {other}"
         assert other not in NEVER.get(package, set())
 

@@ -18,7 +18,7 @@ from torch import nn
 from torch_geometric.data import Data
 
 import graphmae as gm
-from graphmae import model
+from graphmae import methods
 from graphmae.data import GraphSet
 from graphmae.runtime.device import numerics
 from graphmae.runtime.seed import preserved_randomness
@@ -69,7 +69,7 @@ def measured(task: str) -> dict[str, Any]:
     recipe = recipe.override(f"train.epochs={STEPS}")
     losses: list[float] = []
     with preserved_randomness(0), numerics(torch.device("cpu")):
-        network = model.build(recipe, channels, 119 if task == "molecule" else None)
+        network = methods.build(recipe, channels, 119 if task == "molecule" else None)
         pretrain_model(
             network, graphs, recipe.train, torch.device("cpu"), log=lambda line: losses.append(line["loss"])
         )  # fmt: skip

@@ -10,7 +10,7 @@ import torch
 from torch_geometric.data import Data
 
 import graphmae as gm
-from graphmae import kernels, model
+from graphmae import kernels, methods
 from graphmae.batching import GraphStore
 from graphmae.config import Finetune, Train
 from graphmae.data import GraphSet
@@ -194,7 +194,7 @@ def test_a_step_on_cuda_agrees_with_the_cpu(encoder: str, monkeypatch: pytest.Mo
     torch.manual_seed(0)
     if encoder == "wide":  # more features than channels, and no multiple of four: masked rows are projected apart
         graph = Data(x=torch.rand(graph.num_nodes, 1433), edge_index=graph.edge_index)
-    network = model.build(recipe, graph.x.size(1))
+    network = methods.build(recipe, graph.x.size(1))
     draw = network.mask.draw(graph.num_nodes)
     results = []
     torch.set_float32_matmul_precision("highest")
@@ -217,9 +217,9 @@ def test_a_captured_run_learns_like_an_eager_one(drop_edge: float, monkeypatch: 
     losses = []
     for captured in (True, False):
         if not captured:
-            monkeypatch.setattr(model.GraphMAE, "has_fixed_shapes", property(lambda self: False))
+            monkeypatch.setattr(methods.GraphMAE, "has_fixed_shapes", property(lambda self: False))
         torch.manual_seed(0)
-        network = model.build(recipe, dataset.in_channels)
+        network = methods.build(recipe, dataset.in_channels)
         outcome = pretrain_model(network, dataset.pretrain_graphs(), recipe.train, torch.device("cuda"))
         losses.append(outcome.loss)
     assert losses[0] == pytest.approx(losses[1], rel=0.05)
@@ -244,9 +244,9 @@ def test_recorded_batches_learn_like_taken_ones(monkeypatch: pytest.MonkeyPatch)
     losses = []
     for recorded in (True, False):
         if not recorded:
-            monkeypatch.setattr(model.GraphMAE, "takes_padding", property(lambda self: False))
+            monkeypatch.setattr(methods.GraphMAE, "takes_padding", property(lambda self: False))
         torch.manual_seed(0)
-        network = model.build(recipe, 4)
+        network = methods.build(recipe, 4)
         losses.append(pretrain_model(network, graphs, recipe.train, torch.device("cuda")).loss)
         batch = GraphStore(graphs, "cuda").take(torch.arange(16))
         assert torch.isfinite(network.eval().encoder(batch.x, batch.graph)).all()
@@ -262,7 +262,7 @@ def test_a_run_that_was_killed_goes_on_as_if_it_had_not_been(tmp_path: Path) -> 
     def trained(**options: Any) -> list[float]:
         losses: list[float] = []
         torch.manual_seed(0)
-        network = model.build(recipe, dataset.in_channels)
+        network = methods.build(recipe, dataset.in_channels)
         torch.manual_seed(1)
         pretrain_model(network, graphs, recipe.train, device, log=lambda line: losses.append(line["loss"]), **options)
         return losses
@@ -327,7 +327,7 @@ def test_without_the_fast_kernels_training_on_the_device_works() -> None:
     with kernels.use("reference"):
         for graphs in ([single], molecules(20)):
             is_single = isinstance(graphs, list)
-            network = model.build(recipe if is_single else gm.recipe("molecule/zinc"), 8 if is_single else 124)
+            network = methods.build(recipe if is_single else gm.recipe("molecule/zinc"), 8 if is_single else 124)
             losses: list[float] = []
             pretrain_model(network, graphs, settings, device, log=lambda line, to=losses: to.append(line["loss"]))
             assert len(losses) == 30 and losses[-1] < 0.95 * losses[0]

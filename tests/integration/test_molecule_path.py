@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 import graphmae as gm
 from graphmae.cli.main import app
-from graphmae.model import build
+from graphmae.methods import build
 from graphmae.runtime.errors import ConfigError, DataError, InputError
 
 pytest.importorskip("rdkit", reason="RDKit is not installed")

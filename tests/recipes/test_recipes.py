@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import graphmae as gm
-from graphmae import config, model
+from graphmae import config, methods
 
 PUBLISHED = {
     "node/cora": (84.2, 0.4, "accuracy"),
@@ -30,7 +30,7 @@ SETTINGS = {
 def test_it_loads_builds_and_fits_on_a_screen(name: str) -> None:
     recipe = gm.recipe(name)
     assert recipe.about.title
-    network = model.build(recipe.override("encoder.hidden_channels=8"), in_channels=5)
+    network = methods.build(recipe.override("encoder.hidden_channels=8"), in_channels=5)
     assert network.encoder.in_channels == 5
     assert len(config.find(name)[0].read_text().splitlines()) <= 70
 
@@ -149,4 +149,4 @@ def test_supervised_recipes_have_candidates_that_are_sound(name: str) -> None:
     assert recipe.supervised is not None and recipe.published is not None and "Differs" in recipe.about.notes
     assert recipe.supervised.candidates[0] == ""  # the published settings are among them
     for text in recipe.supervised.candidates:
-        model.check(recipe.override(*text.split()))
+        methods.check(recipe.override(*text.split()))

@@ -11,7 +11,7 @@ import torch
 from torch_geometric.data import Data
 
 import graphmae as gm
-from graphmae.model import build
+from graphmae.methods import build
 from graphmae.runtime.errors import ConfigError, InputError
 
 

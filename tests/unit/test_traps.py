@@ -123,7 +123,7 @@ def test_trap_probing_consumed_the_training_randomness() -> None:
     expected = torch.rand(3)
     seed_everything(0)
     from graphmae.evaluation import judge
-    from graphmae.model import build
+    from graphmae.methods import build
 
     network = build(recipe, dataset.in_channels)
     seed_everything(0)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from .. import pretrained
 from ..experiments.folder import RunFolder
-from ..model import GraphMAE
+from ..methods import GraphMAE
 from ..runtime.errors import InputError
 
 

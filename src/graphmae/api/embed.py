@@ -15,7 +15,7 @@ from ..data import GraphSet, MoleculeStore, NodeDataset, TableGraph
 from ..data.open import open_dataset
 from ..data.tables import write_rows
 from ..inference.embedding import embed_graphs, embed_nodes
-from ..model import GraphMAE
+from ..methods import GraphMAE
 from ..pretrained import load
 from ..runtime.errors import InputError, unknown
 from ..runtime.files import check_out

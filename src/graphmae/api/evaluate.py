@@ -17,7 +17,7 @@ from ..data.splits import with_split
 from ..evaluation import fitted_to, judge_graphs, judge_seeds
 from ..experiments.folder import RunFolder
 from ..inference.embedding import check_width
-from ..model import GraphMAE
+from ..methods import GraphMAE
 from ..pretrained import load
 from ..results import Result
 from ..runtime.device import numerics, resolve_device

@@ -23,7 +23,7 @@ from ..inference import imputation
 from ..inference.embedding import embed_graph
 from ..inference.imputation import Filled
 from ..inference.reconstruction import anomaly_scores
-from ..model import GraphMAE
+from ..methods import GraphMAE
 from ..results import Result
 from ..runtime.device import numerics, resolve_device
 from ..runtime.environment import hardware, peak_bytes, versions

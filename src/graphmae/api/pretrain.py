@@ -7,14 +7,14 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-from .. import model, pretrained
+from .. import methods, pretrained
 from ..config import Recipe, Train
 from ..data.open import open_dataset
 from ..experiments import auto
 from ..experiments import pretrain as pretraining
 from ..experiments.folder import RunFolder
 from ..inference.embedding import check_width
-from ..model import GraphMAE
+from ..methods import GraphMAE
 from ..runtime.device import numerics, resolve_device
 from ..runtime.errors import InputError
 from ..runtime.files import locked
@@ -91,7 +91,7 @@ def _own(
     check_width(network.encoder, dataset)
     network.inputs = dict(dataset.treatment)
     network.trained_on = pretraining.facts_of(dataset, train, seed)
-    model.rehearse(network)
+    methods.rehearse(network)
     pretraining.check_features(network, graphs, dataset.name)
     place, folder = resolve_device(device), None if out is None else RunFolder(Path(out))
     if folder is not None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from .. import config, model
+from .. import config, methods
 from ..config import Recipe
 from ..experiments import reproduce as reproduction
 from ..experiments import run as experiment
@@ -23,7 +23,7 @@ def recipe(source: str | Path | Mapping[str, Any], *overrides: str) -> Recipe:
     0.75
     """
     made = config.load(source, overrides)
-    model.check(made)
+    methods.check(made)
     return made
 
 

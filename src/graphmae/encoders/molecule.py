@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from ..kernels import Adjacency
@@ -50,6 +51,11 @@ class MoleculeGIN(StackedEncoder):
         self.edge_channels, self.mask_embedding = edge_channels, mask_embedding
         self.embed = Linear(in_channels, hidden_channels, bias=False)
         nn.init.xavier_uniform_(self.embed.weight)
+
+    def new_token(self) -> Tensor:
+        """The embedding of a masked atom: as published one row more in the table of atoms, initialised like them."""
+        table = torch.empty(self.in_channels + 1, self.hidden_channels)
+        return nn.init.xavier_uniform_(table)[0].clone()
 
     def forward(
         self,

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from .. import config, model
+from .. import config, methods
 from ..config import Recipe
 from ..data import REGISTRY, GraphSet, MoleculeStore, NodeDataset
 from ..data.facts import GraphFacts, facts_of_graph
@@ -60,7 +60,7 @@ def recipe_for(
 
     if recipe != AUTO:
         made = config.load(with_data(recipe), changes)
-        model.check(made)
+        methods.check(made)
         return made, opened(made)
     of_data = [text for text in changes if text.startswith("data.")]
     dataset = opened(config.load(with_data("default"), of_data))
@@ -73,7 +73,7 @@ def recipe_for(
         if mine := [text for text in changes if text not in of_data]:
             logger.info("  changed by you: %s", ", ".join(mine))
     made = config.load(base, changes)
-    model.check(made)
+    methods.check(made)
     return made, dataset
 
 

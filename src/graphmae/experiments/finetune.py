@@ -15,7 +15,7 @@ from .. import evaluation, pretrained
 from ..config import Finetune, Part, Recipe
 from ..data.molecules import Assay
 from ..finetuning import Predictor, finetune_predictor
-from ..model import GraphMAE
+from ..methods import GraphMAE
 from ..runtime.environment import peak_bytes
 from ..runtime.errors import ConfigError, InputError
 from ..runtime.seed import preserved_randomness

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch_geometric.data import Data
 
-from .. import model, pretrained
+from .. import methods, pretrained
 from ..batching.partition import pieces
 from ..config import Recipe, Train, to_toml
 from ..data import GraphSet, MoleculeStore, NodeDataset
@@ -38,17 +38,17 @@ def pretrain_once(
     resume: bool = False,
     display: Display = quiet,
     label: str = "pretrain",
-) -> model.GraphMAE:
+) -> methods.GraphMAE:
     """The model a recipe describes, pre-trained on a data set and nothing else; with a folder, saved there.
 
     Everything that would fail is refused before training begins. A folder that is finished already is left alone.
     """
     device_numerics = numerics(device, recipe.train.precision)
     with preserved_randomness(check_seeds([seed])[0]), device_numerics, ExitStack() as held:
-        network = model.build(recipe, dataset.in_channels, getattr(dataset, "target_channels", None))
+        network = methods.build(recipe, dataset.in_channels, getattr(dataset, "target_channels", None))
         network.inputs = dict(dataset.treatment)
         network.trained_on = facts_of(dataset, recipe.train, seed)
-        model.rehearse(network)
+        methods.rehearse(network)
         check_features(network, dataset.pretrain_graphs(), dataset.name)
         if folder is not None:
             pretrained.describe(network)
@@ -75,7 +75,7 @@ def pretrain_once(
 
 
 def train(
-    network: model.GraphMAE,
+    network: methods.GraphMAE,
     graphs: list[Data] | GraphSet | MoleculeStore,
     settings: Train,
     folder: RunFolder | None,
@@ -116,7 +116,7 @@ def train(
 
 
 def _plateau(
-    network: model.GraphMAE,
+    network: methods.GraphMAE,
     graphs: list[Data] | GraphSet | MoleculeStore,
     settings: Train,
     device: torch.device,
@@ -140,7 +140,7 @@ def facts_of(dataset: NodeDataset | GraphSet | MoleculeStore, settings: Train, s
     return facts if seed is None else {**facts, "seed": seed}
 
 
-def check_features(network: model.GraphMAE, graphs: list[Data] | GraphSet | MoleculeStore, label: str) -> None:
+def check_features(network: methods.GraphMAE, graphs: list[Data] | GraphSet | MoleculeStore, label: str) -> None:
     """Refuse features the loss cannot be computed on, and say which nodes it leaves out."""
     if isinstance(graphs, MoleculeStore):
         return

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from .. import config, model
+from .. import config, methods
 from ..report import Comparison, Entry, Experiment, entry_of, experiments_of, read_ledger, write_ledger
 from ..runtime.errors import DataError, GraphMAEError, InputError, Interrupted
 from ..training import quiet
@@ -86,7 +86,7 @@ def _run(e: Experiment, out: Path, root: str | Path | None, jobs: int, device: s
     folder, began = RunFolder(out / e.table / e.group / e.name), time.monotonic()
     try:
         recipe = config.load(e.recipe, e.changes)
-        model.check(recipe)
+        methods.check(recipe)
         resume = folder.holds_run
         result = experiment.run(
             recipe, range(e.seeds), folder.path, root=root, device=device, resume=resume, jobs=jobs, display=display

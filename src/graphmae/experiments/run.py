@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from .. import data as data_room
-from .. import evaluation, model, pretrained
+from .. import evaluation, methods, pretrained
 from ..config import Evaluation, Recipe
 from ..data import GraphSet, NodeDataset
 from ..data.molecules import Assay
@@ -56,7 +56,7 @@ def run(
     if jobs < 1:
         raise InputError(f"jobs must be at least 1, not {jobs}")
     jobs = min(jobs, len(seeds))
-    model.check(recipe)
+    methods.check(recipe)
     dataset = data_room.load(recipe.data.name, root, **recipe.data.options)
     dataset.check_labels()
     recipe, prepare = _task(recipe, dataset, place, resume)
@@ -157,8 +157,8 @@ def _task(
 def _check_before(recipe: Recipe, dataset: NodeDataset | GraphSet) -> None:
     """Everything that would fail in training, and what could not be stored, is refused now."""
     with preserved_randomness():
-        network = model.build(recipe, dataset.in_channels)
-        model.rehearse(network)
+        network = methods.build(recipe, dataset.in_channels)
+        methods.rehearse(network)
         check_features(network, dataset.pretrain_graphs(), dataset.name)
         pretrained.describe(network)
 
@@ -227,7 +227,7 @@ def _run_seed(
     display: Display,
 ) -> dict[str, Any]:
     quick = replace(recipe.evaluation, baselines=(), converged=False, choose=False)  # between epochs: the score alone
-    network = model.build(recipe, dataset.in_channels)
+    network = methods.build(recipe, dataset.in_channels)
     network.inputs, network.trained_on = dict(dataset.treatment), facts_of(dataset, recipe.train, seed)
 
     make_encoder = partial(pretrained.fresh_encoder, network)

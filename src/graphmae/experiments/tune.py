@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from .. import config, evaluation, model, pretrained
+from .. import config, evaluation, methods, pretrained
 from ..config import Recipe
 from ..data import NodeDataset
 from ..data.splits import with_split
@@ -100,7 +100,7 @@ def tune(
 
     def judge(settings: Mapping[str, Any]) -> float:
         made = recipe.override(*(f"{key}={_text(value)}" for key, value in settings.items()))
-        model.check(made)
+        methods.check(made)
         network = pretraining.pretrain_once(made, dataset, seed, place)
         with numerics(place):  # evaluated in float32, whatever the training's precision
             if not labelled:

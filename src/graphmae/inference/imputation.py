@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from ..data import TableGraph
 from ..data.tables.cells import floats, strings
 from ..data.tables.columns import Column
-from ..model import GraphMAE
+from ..methods import GraphMAE
 from ..runtime.errors import InputError
 from .reconstruction import reconstruct
 

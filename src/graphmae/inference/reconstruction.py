@@ -9,7 +9,7 @@ from torch_geometric.data import Data
 
 from .. import kernels
 from ..data import NodeDataset, TableGraph
-from ..model import GraphMAE
+from ..methods import GraphMAE
 from ..runtime.device import resolve_device
 from ..runtime.errors import InputError
 
@@ -29,7 +29,7 @@ def reconstruct(
     """
     if isinstance(data, NodeDataset):
         return _in_rows(reconstruct(model, _only(data), device, share, seed), data)
-    if int(model.decoder.out_channels) != int(data.x.size(1)):  # type: ignore[arg-type]
+    if int(model.decoder.out_channels) != int(data.x.size(1)):
         raise InputError(
             f"the model reconstructs {model.decoder.out_channels} features; this graph has {data.x.size(1)}"
         )

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from ..runtime.errors import InputError, unknown
 from . import reference
-from .adjacency import Adjacency, View, adjacency
+from .adjacency import Adjacency, View, adjacency, plain
 from .packed import Packed, Taken
 
 __all__ = [
@@ -42,6 +42,7 @@ __all__ = [
     "layer_norm",
     "lookup",
     "parted",
+    "plain",
     "pool",
     "prelu",
     "take_padded",

@@ -192,6 +192,11 @@ def adjacency(edge_index: Tensor | Adjacency, num_nodes: int) -> Adjacency:
     return kept[1]
 
 
+def plain(edges: Tensor | Adjacency) -> Tensor:
+    """The edges as PyG has them, [2, E]."""
+    return edges if isinstance(edges, Tensor) else edges.edge_index
+
+
 @dataclass(frozen=True)
 class View:
     """A graph as one layer sees it: which nodes it is asked for, and which it is given.

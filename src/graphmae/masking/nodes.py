@@ -35,6 +35,20 @@ class MaskedNodes:
     kept: Tensor
     order: Tensor | None = None
 
+    @classmethod
+    def of(cls, masked: Tensor, num_nodes: int) -> MaskedNodes:
+        """These nodes, all of them by the token."""
+        flags = torch.zeros(num_nodes, dtype=torch.bool, device=masked.device)
+        flags[masked] = True
+        none = masked[:0]
+        return cls(masked, (~flags).nonzero().flatten(), masked, none, none, none)
+
+    @property
+    def flags(self) -> Tensor:
+        """[N] bool: which nodes are masked."""
+        total = len(self.masked) + len(self.visible)
+        return torch.zeros(total, dtype=torch.bool, device=self.masked.device).index_fill(0, self.masked, True)
+
     def apply(self, x: Tensor, token: Tensor) -> Tensor:
         """Features the encoder sees: `x` [N, d] with masked rows treated; `token` [d]."""
         out = x.clone()

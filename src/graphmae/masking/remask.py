@@ -22,6 +22,12 @@ class Remask(nn.Module):
         self.kind = kind
         self.token = nn.Parameter(torch.zeros(channels)) if kind == "learnable" else None
 
+    def erase(self, code: Tensor, masked: Tensor) -> Tensor:
+        """`code` [N, channels] with the rows of the `masked` nodes [N] bool replaced."""
+        if self.kind == "none":
+            return code
+        return torch.where(masked.unsqueeze(1), 0.0 if self.token is None else self.token.to(code.dtype), code)
+
     def forward(self, code: Tensor, hidden: MaskedNodes, read: Tensor, compact: bool) -> tuple[Tensor, Tensor | None]:
         """`code` [n, channels] of the visible nodes `read` → the decoder's input, and its rows' nodes (None: all).
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..finetuning.predictor import Predictor
-from ..model import GraphMAE
+from ..methods import GraphMAE
 
 
 def card(model: GraphMAE, config: Mapping[str, Any]) -> str:

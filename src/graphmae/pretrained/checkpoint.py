@@ -14,7 +14,7 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 from .. import decoders, encoders, losses, masking
-from ..model import GraphMAE
+from ..methods import GraphMAE
 from ..registry import Registry, arguments_of
 from ..runtime.environment import package_version
 from ..runtime.errors import ConfigError, InputError

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from .. import decoders, encoders, losses, masking
-from ..model import GraphMAE
+from ..methods import GraphMAE
 from ..runtime.errors import InputError
 
 Weights = dict[str, Tensor]

@@ -91,7 +91,7 @@ def test_the_padded_loss_is_the_loss(monkeypatch: pytest.MonkeyPatch) -> None:
     store, ids = GraphStore(GraphSet.from_list("some", graphs)), torch.tensor([1, 2, 0])
     recipe = gm.recipe("default", "encoder.name=gin", "encoder.dropout=0", "decoder.name=gin", "decoder.dropout=0")
     recipe = recipe.override("encoder.norm=batch", "decoder.norm=batch", "encoder.hidden_channels=8")
-    network = gm.model.build(recipe, 5)
+    network = gm.methods.build(recipe, 5)
     assert network.takes_padding
     padded, exact = store.take_padded(ids, 32, 64), store.take(ids)
     assert padded.graph.sizes is not None

@@ -5,7 +5,7 @@ import torch
 from torch_geometric.data import Data
 
 from graphmae import decoders, encoders, losses, masking
-from graphmae.model import GraphMAE
+from graphmae.methods import GraphMAE
 from graphmae.runtime.errors import ConfigError
 
 

@@ -1,0 +1,100 @@
+"""GraphMAE on one page: mask → encode → re-mask → decode → score (Hou et al., KDD 2022)."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from .. import kernels, losses, masking
+from ..kernels import Adjacency
+from ..layers import Linear
+from ..masking.nodes import MaskedNodes, NodeMask
+from ..runtime.errors import ConfigError
+from . import graphmae_fast
+from .base import Method, check_widths
+
+
+class GraphMAE(Method, graphmae_fast.Recordable):
+    """H = f_E(A, X̃), Z = f_D(A, H̃), L = mean over the masked nodes i of (1 − cos(x_i, z_i))^γ.
+
+    X̃ has a token, or another node's features, in the rows of the masked nodes; H̃ has zeros, or a token, there.
+
+    >>> from graphmae import decoders, encoders
+    >>> model = GraphMAE(encoders.GAT(64, hidden_channels=256, heads=4), decoders.GAT(256, out_channels=64))
+    >>> x, edge_index = torch.rand(10, 64), torch.arange(10).expand(2, -1)
+    >>> model(x, edge_index).shape, model.encoder(x, edge_index).shape
+    (torch.Size([]), torch.Size([10, 256]))
+
+    Args:
+        remask: "zero", "learnable" or "none"; not applied for decoders that see one node at a time.
+        drop_edge: share of the edges hidden from the encoder in every step.
+        mask_edges: hide the features of edges from and to masked nodes too, where edges have features.
+    """
+
+    def __init__(
+        self,
+        encoder: nn.Module,
+        decoder: nn.Module,
+        mask: NodeMask | None = None,
+        loss: nn.Module | None = None,
+        remask: str = "zero",
+        drop_edge: float = 0.0,
+        mask_edges: bool = False,
+    ) -> None:
+        super().__init__()
+        code, features, hidden = check_widths(encoder, decoder)
+        if not 0 <= drop_edge < 1:
+            raise ConfigError(f"drop_edge must be in [0, 1), not {drop_edge}")
+        self.encoder, self.decoder = encoder, decoder
+        self.mask = mask or masking.RandomNodeMask()
+        self.loss = loss or losses.ScaledCosineError()
+        self.drop_edge, self.mask_edges = drop_edge, mask_edges
+        self.masks_embeddings = bool(getattr(encoder, "mask_embedding", False))
+        self.mask_token = nn.Parameter(encoder.new_token() if self.masks_embeddings else torch.zeros(features))  # type: ignore[operator]
+        self.bridge = Linear(code, hidden, bias=False)
+        self.remask = masking.Remask(remask, hidden)
+
+    def forward(self, x: Tensor, edge_index: Tensor | Adjacency, batch: Tensor | None = None) -> Tensor:
+        """The pre-training loss of one random draw: `x` [N, in_channels], `edge_index` [2, E] → scalar.
+
+        `batch` [N] numbers the graph of every node where there are several. `graphmae_fast` gives the same, sooner.
+        """
+        way = graphmae_fast.loss if graphmae_fast.fits(self) else GraphMAE.plain_loss
+        return way(self, x, edge_index, batch)
+
+    def plain_loss(self, x: Tensor, edge_index: Tensor | Adjacency, batch: Tensor | None = None) -> Tensor:
+        """The five steps as the paper has them."""
+        hidden = self.mask.draw(x.size(0), x.device, batch)  # 1: which nodes are masked
+        prediction = self._rebuild(x, edge_index, hidden)  # 2, 3, 4
+        return self.loss(prediction, self.target(x)[hidden.masked])  # 5: how far are they from what they were?
+
+    def _rebuild(self, x: Tensor, edge_index: Tensor | Adjacency, hidden: MaskedNodes) -> Tensor:
+        if self.mask_edges:
+            edge_index = masking.masked_edges(kernels.adjacency(edge_index, x.size(0)), hidden.flags)
+        seen = masking.drop_edges(kernels.plain(edge_index), self.drop_edge)
+        code = self.encoder(hidden.apply(x, self.mask_token), seen)  # 2: H = f_E(A, X̃)
+        code = self.erase(self.to_decoder(code), hidden.flags)  # 3: H̃
+        return self.decode(code, edge_index, hidden.masked)  # 4: Z = f_D(A, H̃)
+
+    def to_decoder(self, code: Tensor) -> Tensor:
+        """From the encoder's space to the decoder's: a linear map without a bias."""
+        entrance = getattr(self.decoder, "entrance", None)
+        return self.bridge(code if entrance is None else entrance(code))
+
+    def erase(self, code: Tensor, masked: Tensor) -> Tensor:
+        """Re-mask the nodes `masked` [N] bool, unless the decoder sees one node at a time."""
+        return self.remask.erase(code, masked) if self.decoder.wants_remask else code
+
+    def decode(self, code: Tensor, edge_index: Tensor | Adjacency, rows: Tensor) -> Tensor:
+        """What the decoder says of the nodes `rows` [M]: [M, features]."""
+        sorted_edges = getattr(self.decoder, "takes_adjacency", False)
+        return self.decoder(code, edge_index if sorted_edges else kernels.plain(edge_index), rows=rows)
+
+    def target(self, x: Tensor) -> Tensor:
+        """The features that are reconstructed: all, or the first few where the decoder gives no more."""
+        return x if self.decoder.out_channels == x.size(1) else x[:, : self.decoder.out_channels]
+
+    def reconstruct(self, x: Tensor, edge_index: Tensor | Adjacency, masked: Tensor) -> Tensor:
+        """What the decoder says of the nodes `masked` [M] while their features are hidden: [M, features]."""
+        way = graphmae_fast.rebuild if graphmae_fast.fits(self) else GraphMAE._rebuild
+        return way(self, x, edge_index, MaskedNodes.of(masked, x.size(0)))

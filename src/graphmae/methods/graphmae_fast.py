@@ -1,0 +1,153 @@
+"""The same five steps as in `graphmae`, computed only where the loss looks, or over fixed shapes.
+
+`loss`, for single graphs and on the CPU: the encoder computes the codes the decoder reads and nothing else, bags of
+words are never written out, the zeros of re-masked nodes are left out. `padded_loss`, for batches of many graphs on
+CUDA: flags instead of lists of nodes, every node through every layer, so that all shapes are fixed and a step can be
+recorded.
+tests/unit/methods compares both with `GraphMAE.plain_loss`.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from .. import decoders, encoders, kernels, masking
+from ..kernels import Adjacency
+from ..layers import BagRows, Factored, MaskedInput, aligned, bags_of
+from ..masking.nodes import MaskedNodes
+
+if TYPE_CHECKING:
+    from .graphmae import GraphMAE
+
+
+class Recordable:
+    """What the trainer asks of a GraphMAE model before it records steps."""
+
+    mask: Any
+    encoder: Any
+    decoder: Any
+    loss: Any
+    drop_edge: float
+    mask_edges: bool
+
+    @property
+    def has_fixed_shapes(self) -> bool:
+        """Whether every step on one graph has the same shapes, so that it can be recorded and replayed."""
+        return all(getattr(part, "records_steps", False) for part in (self.mask, self.encoder, self.decoder, self.loss))
+
+    @property
+    def looks_at_edges(self) -> bool:
+        """Whether the sums of edge features at the nodes change from step to step."""
+        return self.mask_edges or (self.drop_edge > 0 and bool(getattr(self.encoder, "edge_channels", 0)))
+
+    @property
+    def takes_padding(self) -> bool:
+        """Whether batches of graphs may be filled up to fixed shapes: rows of zeros must not count in the loss."""
+        ours = isinstance(self.mask, masking.RandomNodeMask) and fits(self)
+        return ours and self.has_fixed_shapes and getattr(self.loss, "leaves_out_zeros", False)
+
+
+def fits(model: GraphMAE | Recordable) -> bool:
+    """Whether the encoder can be asked for some nodes alone; the others are computed as the paper has it."""
+    return isinstance(model.encoder, encoders.StackedEncoder)
+
+
+def loss(model: GraphMAE, x: Tensor, edge_index: Tensor | Adjacency, batch: Tensor | None = None) -> Tensor:
+    """The loss of one random draw."""
+    if isinstance(edge_index, Adjacency) and edge_index.valid is not None and batch is not None:
+        return padded_loss(model, x, edge_index, batch)
+    hidden = model.mask.draw(x.size(0), x.device, batch)  # 1
+    if model.mask_edges:
+        edge_index = masking.masked_edges(kernels.adjacency(edge_index, x.size(0)), hidden.flags)
+    read = _read(model, hidden, edge_index)
+    code = encode(model, x, edge_index, hidden, read)  # 2
+    code, nodes = _remask(model, model.to_decoder(code), hidden, read)  # 3
+    prediction, target = _decode(model, code, nodes, edge_index, hidden, x)  # 4
+    return model.loss(prediction, target)  # 5
+
+
+def rebuild(model: GraphMAE, x: Tensor, edge_index: Tensor | Adjacency, hidden: MaskedNodes) -> Tensor:
+    """What the decoder says of the masked nodes."""
+    code = model.to_decoder(encode(model, x, edge_index, hidden, None))
+    return model.decode(model.erase(code, hidden.flags), edge_index, hidden.masked)
+
+
+def padded_loss(model: GraphMAE, x: Tensor, graph: Adjacency, batch: Tensor) -> Tensor:
+    """The same five steps over fixed shapes."""
+    assert isinstance(model.mask, masking.RandomNodeMask) and graph.sizes is not None
+    hidden = model.mask.draw_padded(batch, graph.sizes, graph.starts, graph.largest)  # 1
+    if model.mask_edges:
+        graph = masking.masked_edges(graph, hidden.masked)
+    treat = partial(hidden.apply, token=model.mask_token)
+    thinned = masking.thinned(graph, model.drop_edge)
+    code = model.encoder(x, thinned, mask=treat) if model.masks_embeddings else model.encoder(treat(x), thinned)  # 2
+    code = model.to_decoder(code)
+    code = model.erase(code, hidden.masked)  # 3
+    prediction = model.decoder(code, graph, rows=None)  # 4
+    return model.loss(prediction, torch.where(hidden.masked.unsqueeze(1), model.target(x), 0.0))  # 5
+
+
+def _read(model: GraphMAE, hidden: MaskedNodes, edge_index: Tensor | Adjacency) -> Tensor | None:
+    """The nodes whose code reaches the loss; None: all."""
+    if not model.decoder.wants_remask:
+        return hidden.masked if model.decoder.takes_nodes else None
+    if model.remask.kind == "none":
+        return None
+    if model.remask.kind == "learnable" or model.decoder.looks_at_all or not model.decoder.takes_nodes:
+        return hidden.visible
+    adj = kernels.adjacency(edge_index, len(hidden.visible) + len(hidden.masked))
+    if adj.col.is_cuda:  # there shapes must not depend on the draw
+        return hidden.visible
+    heard = kernels.View(adj, hidden.masked).senders
+    return hidden.visible[heard[hidden.visible]]
+
+
+def encode(
+    model: GraphMAE, x: Tensor, edge_index: Tensor | Adjacency, hidden: MaskedNodes, read: Tensor | None
+) -> Tensor:
+    """Codes of the nodes that are `read` (None: all), computed from nothing but what they depend on."""
+    encoder = model.encoder
+    assert isinstance(encoder, encoders.StackedEncoder)
+    options = {}
+    if model.masks_embeddings:
+        seen: Tensor | MaskedInput = x
+        options["mask"] = partial(hidden.apply, token=model.mask_token)
+    elif encoder.takes_masked(x.is_cuda) and not x.requires_grad:
+        seen = hidden.rows_of(aligned(x), model.mask_token)
+    else:
+        seen = hidden.apply(x, model.mask_token)
+    graph = masking.thinned(kernels.adjacency(edge_index, x.size(0)), model.drop_edge)
+    if read is None or encoder.restricts:
+        return encoder(seen, graph, read, **options)
+    return encoder(seen, graph, **options).index_select(0, read)
+
+
+def _remask(model: GraphMAE, code: Tensor, hidden: MaskedNodes, read: Tensor | None) -> tuple[Tensor, Tensor | None]:
+    """The decoder's input, and the nodes its rows belong to; None: all."""
+    if not model.decoder.wants_remask or model.remask.kind == "none" or read is None:
+        return code, read
+    compact = model.decoder.takes_nodes and not model.decoder.looks_at_all
+    return model.remask(code, hidden, read, compact)
+
+
+def _decode(
+    model: GraphMAE, code: Tensor, nodes: Tensor | None, edge_index: Tensor | Adjacency, hidden: MaskedNodes, x: Tensor
+) -> tuple[Tensor | Factored, Tensor | BagRows]:
+    """What the decoder says of the masked nodes, and what they were; bags of words are not written out."""
+    if nodes is None:
+        return model.decode(code, edge_index, hidden.masked), model.target(x)[hidden.masked]
+    adj = kernels.adjacency(edge_index, x.size(0))
+    whole = model.decoder.out_channels == x.size(1)
+    if whole and getattr(model.loss, "takes_factored", False) and isinstance(model.decoder, decoders.GAT):
+        bags, wide = bags_of(x), aligned(x)
+        short = bags is not None or wide is not x
+        factored = model.decoder.factored(code, adj, hidden.masked, nodes) if short else None
+        if factored is not None and bags is not None:
+            return factored, BagRows(bags, hidden.masked)
+        if factored is not None:
+            return factored.dense(wide.size(1)), wide.index_select(0, hidden.masked)
+    return model.decoder(code, adj, rows=hidden.masked, nodes=nodes), model.target(x)[hidden.masked]
