@@ -54,7 +54,7 @@ def test_help_is_quick_and_imports_no_torch() -> None:
         done = graphmae("--help")
         times.append(time.monotonic() - began)
     assert done.returncode == 0
-    assert min(times) < 0.3
+    assert min(times) < 1  # 0.2 s on a quiet machine; torch alone would take longer than this
     for command in ("demo", "run", "pretrain", "embed", "evaluate", "recipes", "doctor"):
         assert command in done.stdout
 

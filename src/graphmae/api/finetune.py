@@ -40,7 +40,7 @@ def finetune(
     resume: bool = False,
     progress: bool = True,
 ) -> Result:
-    """Fine-tune the model in `checkpoint` on a .csv or .tsv table, once a seed; leave everything in `out`.
+    """Fine-tune the model in `checkpoint` on a table (.csv, .tsv, .parquet), once per seed; leave everything in `out`.
 
     `targets` are columns of zeros and ones, or of numbers, with empty cells where nothing was measured; without them
     the one column of numbers is it. `split` is "scaffold", "random", or a column that says train, val or test.
@@ -82,7 +82,7 @@ def predict(
 ) -> Tensor:
     """[rows, targets]: probabilities of class 1, or numbers; NaN for strings that are no molecules.
 
-    `molecules` are SMILES, or a file of them: .smi, or .csv and .tsv with a column `smiles`. With `out` (.csv, .tsv)
+    `molecules` are SMILES, or a file of them: .smi, or a table with a column `smiles`. With `out` (.csv, .tsv)
     every row of the file is also written there in its order, with a column NAME_predicted more for each target; the
     column `problem` says which rows are no molecules.
     """

@@ -13,7 +13,7 @@ from .options import Device, Import, Json, Seeds, Set, import_parts, parse_seeds
 
 def finetune(
     checkpoint: Annotated[Path, typer.Argument(metavar="CKPT", help="Folder of a model pre-trained on molecules.")],
-    table: Annotated[Path, typer.Argument(metavar="TABLE", help="A .csv or .tsv file, plain or .gz, with a header.")],
+    table: Annotated[Path, typer.Argument(metavar="TABLE", help="A .csv, .tsv or .parquet file with a header.")],
     targets: Annotated[
         str, typer.Option("--targets", "-t", help="Columns to predict, A,B (default: the one column of numbers).")
     ] = "",

@@ -15,7 +15,7 @@ FORMATS = (".csv", ".tsv")
 
 def predict(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="Folder graphmae finetune has written.")],
-    table: Annotated[Path, typer.Argument(metavar="TABLE", help="New molecules: .csv, .tsv or .smi, plain or .gz.")],
+    table: Annotated[Path, typer.Argument(metavar="TABLE", help="New molecules: .csv, .tsv, .parquet or .smi.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Where to write: .csv or .tsv.")] = Path("predictions.csv"),
     smiles: Annotated[str, typer.Option("--smiles", help="Column with SMILES (default: the one named so).")] = "",
     device: Device = "auto",

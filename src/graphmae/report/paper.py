@@ -56,7 +56,7 @@ NODES_ONLY = ("encoder-gcn",)
 NO_DECAY = "-no-decay"
 MAY_DROP_DECAY = (
     "full", "no-mask", "no-remask", "mse", "decoder-mlp", "decoder-gcn", "decoder-gin", "encoder-gcn",
-    *(f"rate-{rate}" for rate in MASK_RATES),
+    *(f"rate-{rate}" for rate in MASK_RATES if rate > 0.5),
 )  # fmt: skip
 # Which ablations a set's own recipe already is.
 SAME_AS_FULL = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet
 import pytest
 
 from graphmae.data.molecules import given_split, random_split, read_assay, scaffold_groups, scaffold_split
@@ -37,6 +38,18 @@ def test_classes_missing_cells_and_rows_that_are_no_molecules(tmp_path: Path) ->
     assay.check_labels()
 
 
+def test_parquet_semicolons_and_truth_values_are_read_as_everywhere(tmp_path: Path) -> None:
+    columns = {"smiles": ["C", "CC", "CCC", "CCO"], "active": [True, False, None, True], "level": [0.5, None, 2.0, 3.0]}
+    pyarrow.parquet.write_table(pyarrow.table(columns), tmp_path / "assay.parquet")
+    table(tmp_path, "smiles;active;level", "C;true;0.5", "CC;False;#N/A", "CCC;;2", "CCO;1;3", name="assay.csv")
+    for name in ("assay.parquet", "assay.csv"):
+        classes = read_assay(tmp_path / name, targets=["active"])
+        assert classes.kind == "classification"
+        assert np.array_equal(classes.targets.ravel(), [1, 0, np.nan, 1], equal_nan=True)
+        numbers = read_assay(tmp_path / name, targets=["level"])
+        assert np.array_equal(numbers.targets.ravel(), [0.5, np.nan, 2, 3], equal_nan=True)
+
+
 def test_signs_are_classes_and_other_numbers_are_not(tmp_path: Path) -> None:
     signs = read_assay(table(tmp_path, "smiles,y", "C,-1", "CC,1", name="signs.csv"))
     assert (signs.kind, signs.targets.ravel().tolist()) == ("classification", [0, 1])
@@ -50,8 +63,8 @@ def test_signs_are_classes_and_other_numbers_are_not(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("rows", "options", "message"),
     [
-        (["smiles,y"], {}, "is empty"),
-        (["smiles,y,y", "C,1,0"], {}, "several columns named 'y'"),
+        (["smiles,y"], {}, "no rows"),
+        (["smiles,y,y", "C,1,0"], {}, "several columns are called 'y'"),
         (["smiles,y", "C,1", "CC,high"], {"targets": ["y"]}, r"row 2, column 'y': 'high' is not a number"),
         (["smiles,y", "C,inf"], {"targets": ["y"]}, "is not a number"),
         (["smiles,a,b", "C,1,2"], {}, r"say which columns are targets .* 'a', 'b'"),
@@ -128,9 +141,9 @@ def test_files_as_people_have_them(tmp_path: Path) -> None:
     marked.write_bytes("\ufeffsmiles,y\nC,0\nCC,1\n".encode())
     assert read_assay(marked).names == ("y",)
     for name, content, message in (
-        ("fake.csv.gz", b"smiles,y\nC,1\n", "damaged or no .gz file"),
+        ("fake.csv.gz", b"smiles,y\nC,1\n", "is damaged"),
         ("list.smi", b"CCO\n", "is not a table"),
-        ("open.csv", b'smiles,name,y\nC,"a,1\nCC,b,0\n', "quotation mark left open"),
+        ("open.csv", b'smiles,name,y\nC,"a,1\nCC,b,0\n', "cannot be read as a table with 3 columns"),
         ("huge.csv", b"smiles,y\nC,1e300\nCC,2\n", "too large"),
     ):
         (tmp_path / name).write_bytes(content)

@@ -119,8 +119,12 @@ def test_many_parts_and_processes_give_the_same_store_and_go_on_after_an_interru
 
 
 def test_tables_and_compressed_files(tmp_path: Path) -> None:
-    table = write(tmp_path / "assay.csv", ["id,SMILES,y", "1,CCO,0.5", '2,"CC,N",1', "3"])
+    table = write(tmp_path / "assay.csv", ["id,SMILES,y", "1,CCO,0.5", '2,"CC,N",1', "3,,"])
     assert [line.text for line in read_lines([table])] == ["CCO", "CC,N", ""]
+    semicolons = write(tmp_path / "german.csv", ["id;SMILES;y", "1;CCO;0,5"])
+    assert [line.text for line in read_lines([semicolons])] == ["CCO"]
+    with pytest.raises(DataError, match="3 columns"):
+        list(read_lines([write(tmp_path / "short.csv", ["id,SMILES,y", "1,CCO,0.5", "3"])]))
     tabs = write(tmp_path / "assay.tsv", ["drug\ty", "CCO\t1"])
     with pytest.raises(InputError, match="which column holds SMILES"):
         list(read_lines([tabs]))

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Literal
 
 from ..dataset import REGISTRY
-from ..molecules.assay import Assay, column_names, read_assay
+from ..molecules.assay import Assay, read_assay
 from ..sources import RawFiles, data_root
+from ..tables import read_table
 
 ORIGIN = "https://deepchemdata.s3-us-west-1.amazonaws.com/datasets"
 # The file, and which columns are targets: all but the molecule's own where none is named.
@@ -38,7 +39,7 @@ def raw_files(name: str, root: str | Path | None = None) -> Path:
 def load(name: str, root: str | Path | None = None, split: str = "scaffold", split_seed: int = 0) -> Assay:
     """A set by name; `split` is scaffold, as published, or random."""
     path = raw_files(name, root)
-    targets = SETS[name][1] or [column for column in column_names(path) if column not in OF_THE_MOLECULE]
+    targets = SETS[name][1] or [column for column in read_table(path).column_names if column not in OF_THE_MOLECULE]
     return read_assay(path, targets=targets, split=split, split_seed=split_seed, name=name)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,8 +14,9 @@ import numpy as np
 from ...runtime.errors import DataError, InputError, unknown
 from ..dataset import REGISTRY
 from ..graphset import GraphSet
+from ..tables.reading import MISSING
 from .fingerprints import BITS, ecfp
-from .lines import open_table, read_lines, smiles_column
+from .lines import is_table, read_cells, read_lines, smiles_column
 from .splits import Split, given_split, random_split, scaffold_groups, scaffold_split
 from .store import MoleculeStore
 from .stored import stored
@@ -24,7 +24,7 @@ from .stored import stored
 Kind = Literal["auto", "classification", "regression"]
 SPLITS = ("scaffold", "random")
 LARGEST = 1e15  # squares of larger numbers leave float32
-MISSING = {"", "nan", "na", "n/a", "none", "null", "?"}
+BOOLEANS = {"true": 1.0, "false": 0.0}
 logger = logging.getLogger("graphmae")
 
 
@@ -141,7 +141,7 @@ def read_assay(
     split_seed: int = 0,
     name: str | None = None,
 ) -> Assay:
-    """Read a .csv or .tsv file, plain or .gz. Without `targets` the one column of numbers beside the SMILES is it.
+    """Read a table: .csv, .tsv (plain or .gz) or .parquet. Without `targets` it is the one column of numbers there.
 
     Columns that hold nothing but 0 and 1 (or −1 and 1) are classes, all others numbers, unless `kind` says so.
     `split` is "scaffold", "random" (by `split_seed`), or a column that says train, val or test.
@@ -158,12 +158,12 @@ def read_assay(
     name = name or path.name.split(".")[0]
     store = stored([path], name, header[at])
     known, found = _classes(path, [header[column] for column in wanted], values[store.lines], kind)
-    texts = tuple(row[at].strip() if at < len(row) else "" for row in rows)
+    texts = tuple(row[at].strip() for row in rows)
     names = tuple(header[column] for column in wanted)
     given: tuple[str, ...] = ()
     if split in header:
         column = header.index(split)
-        given = tuple(rows[row][column] if column < len(rows[row]) else "" for row in store.lines)
+        given = tuple(rows[row][column] for row in store.lines)
     return Assay(name, store, texts, found, names, known, split, split_seed, given)
 
 
@@ -171,32 +171,16 @@ def molecule_table(path: Path, smiles: str | None = None) -> tuple[list[str], li
     """(header, rows, the column of SMILES) of a table, or of a list of SMILES, where that column has no name."""
     if not path.is_file():
         raise InputError(f"there is no file {path}")
-    with open_table(path) as (_, separator):
-        is_table = bool(separator)
-    if not is_table:
+    if not is_table(path):
         return ["smiles"], [[line.text] for line in read_lines([path])], None
-    header, rows = _table(path)
+    header, rows = read_cells(path)
     return header, rows, header[smiles_column(path, header, smiles)]
 
 
-def column_names(path: str | Path) -> list[str]:
-    """The header of a table."""
-    with open_table(Path(path)) as (lines, separator):
-        return [name.strip() for name in next(csv.reader(lines, delimiter=separator), [])]
-
-
 def _table(path: Path) -> tuple[list[str], list[list[str]]]:
-    with open_table(path) as (lines, separator):
-        if not separator:
-            raise InputError(f"{path} is not a table: it must be a .csv or .tsv file (or .gz of one) with a header")
-        rows = [row for row in csv.reader(lines, delimiter=separator, strict=True) if row]
-    if len(rows) < 2:
-        raise DataError(f"{path} is empty: it needs a line of column names and a row for every molecule")
-    header = [name.strip() for name in rows[0]]
-    twice = sorted({name for name in header if name and header.count(name) > 1})
-    if twice:
-        raise DataError(f"{path} has several columns named {_some(twice)}; rename all but one")
-    return header, rows[1:]
+    if not is_table(path):
+        raise InputError(f"{path} is not a table: it must be a .csv, .tsv or .parquet file with a header")
+    return read_cells(path)
 
 
 def _target_columns(
@@ -219,12 +203,12 @@ def _target_columns(
 
 def _numbers(path: Path, header: list[str], rows: list[list[str]], column: int) -> Iterator[float]:
     for number, row in enumerate(rows, 1):
-        text = row[column].strip() if column < len(row) else ""
+        text = row[column].strip()
         if text.lower() in MISSING:
             yield float("nan")
             continue
         try:
-            value = float(text)
+            value = float(BOOLEANS.get(text.lower(), text))
         except ValueError:
             value = float("inf")
         if not abs(value) < LARGEST:
@@ -252,10 +236,10 @@ def _classes(
 
 
 def _is_numeric(rows: list[list[str]], column: int) -> bool:
-    texts = [row[column].strip() for row in rows if column < len(row)]
-    known = [text for text in texts if text.lower() not in MISSING]
+    texts = [row[column].strip() for row in rows]
+    known = [text.lower() for text in texts if text.lower() not in MISSING]
     try:
-        return bool(known) and bool(np.isfinite([float(text) for text in known]).all())
+        return bool(known) and bool(np.isfinite([float(BOOLEANS.get(text, text)) for text in known]).all())
     except ValueError:
         return False
 

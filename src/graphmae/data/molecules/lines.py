@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-import csv
 import gzip
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from ...runtime.errors import DataError, InputError
+from ..tables.cells import as_text
+from ..tables.reading import PARQUET, read_table
 
 NAMES = ("smiles", "smile", "canonical_smiles", "mol", "molecule", "structure")
+TABLES = (".csv", ".tsv", *PARQUET)  # the text ones also as .gz; anything else is a list of SMILES
 
 
 class Line(NamedTuple):
@@ -24,53 +28,54 @@ class Line(NamedTuple):
 
 
 def read_lines(files: Iterable[Path], column: str | None = None) -> Iterator[Line]:
-    """The SMILES of every file: the first word of a line, or of .csv and .tsv files a column.
+    """The SMILES of every file: the first word of a line, or of tables a column.
 
     The column is `column`, or the one whose name says so.
     """
     for file in files:
         if not file.is_file():
             raise InputError(f"there is no file {file}")
-        with open_table(file) as (lines, separator):
-            if separator:
-                yield from _column(file, lines, separator, column)
-                continue
-            for number, line in enumerate(lines, 1):
-                words = line.split(None, 1)
-                if words and not words[0].startswith("#"):
-                    yield Line(file.name, number, words[0])
+        if is_table(file):
+            header, rows = read_cells(file)
+            at = smiles_column(file, header, column)
+            yield from (Line(file.name, number, row[at].strip()) for number, row in enumerate(rows, 2))
+            continue
+        for number, line in enumerate(_text_lines(file), 1):
+            words = line.split(None, 1)
+            if words and not words[0].startswith("#"):
+                yield Line(file.name, number, words[0])
 
 
-@contextmanager
-def open_table(file: Path) -> Iterator[tuple[Iterable[str], str]]:
-    """(the lines of a file, plain or .gz; what separates its columns, empty where it is not a table)."""
-    packed = file.suffix.lower() == ".gz"
-    kind = Path(file.stem).suffix if packed else file.suffix
-    # Excel writes a mark in front of UTF-8; nobody can see it.
-    how: dict[str, Any] = {"encoding": "utf-8-sig", "errors": "replace", "newline": ""}
+def is_table(file: Path) -> bool:
+    """Whether the file's name says that it has columns."""
+    return Path(str(file).lower().removesuffix(".gz")).suffix in TABLES
+
+
+def read_cells(file: Path) -> tuple[list[str], list[list[str]]]:
+    """(names of the columns, the cells of every row as text), by the reader of all tables."""
+    table = read_table(file, as_written=lambda names: names)
+    return table.column_names, [list(row) for row in zip(*map(_as_written, table.columns), strict=True)]
+
+
+def _as_written(column: pa.ChunkedArray) -> list[str]:
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        return pc.fill_null(column, "").to_pylist()
+    return as_text(column).to_pylist()
+
+
+def _text_lines(file: Path) -> Iterator[str]:
+    """The lines of a file, plain or .gz. Excel writes a mark in front of UTF-8, which is dropped."""
+    how: dict[str, Any] = {"encoding": "utf-8-sig", "errors": "replace"}
     try:
-        with gzip.open(file, "rt", **how) if packed else file.open(**how) as lines:
-            yield lines, {".csv": ",", ".tsv": "\t"}.get(kind.lower(), "")
+        with gzip.open(file, "rt", **how) if file.suffix.lower() == ".gz" else file.open(**how) as lines:
+            yield from lines
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise DataError(f"{file} is damaged or no .gz file ({error})") from None
-    except csv.Error as error:
-        raise DataError(f"{file} is not a table ({error}); is a quotation mark left open?") from None
-
-
-def _column(file: Path, lines: Iterable[str], separator: str, wanted: str | None) -> Iterator[Line]:
-    rows = csv.reader(lines, delimiter=separator, strict=True)
-    header = next(rows, [])
-    at = smiles_column(file, header, wanted)
-    for row in rows:
-        if row:
-            yield Line(file.name, rows.line_num, row[at].strip() if at < len(row) else "")
+        raise DataError(f"{file} is damaged or not a .gz file ({error})") from None
 
 
 def smiles_column(file: Path, header: Sequence[str], wanted: str | None) -> int:
     """Which column holds SMILES."""
     if wanted is not None:
-        if list(header).count(wanted) > 1:
-            raise InputError(f"{file} has several columns named {wanted!r}; rename all but one")
         if wanted not in header:
             raise InputError(f"{file} has no column {wanted!r}; it has {', '.join(header) or 'none'}")
         return list(header).index(wanted)
