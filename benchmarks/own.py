@@ -2,9 +2,9 @@
 
     python -m benchmarks.own --json benchmarks/results/own-graphs.json
 
-Each graph is pre-trained with what `graphmae pretrain` would choose, over several seeds, and judged by a probe on a
+Each graph is pre-trained with what `graphmae pretrain` would choose, over several seeds, and evaluated by a probe on a
 random tenth of the labels, beside raw features and the same encoder untrained. "Tuned" is the best of `--trials`
-settings by validation accuracy (what `graphmae tune` does), judged on the same test nodes.
+settings by validation accuracy (what `graphmae tune` does), evaluated on the same test nodes.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from graphmae.data.splits import with_split
 from graphmae.experiments import auto as defaults
 from graphmae.experiments import pretrain as pretraining
 from graphmae.experiments import tune as tuning
-from graphmae.runtime.device import numerics, resolve_device
+from graphmae.runtime.device import resolve_device
 from graphmae.runtime.environment import commit, hardware
 
 
@@ -88,19 +88,18 @@ GRAPHS: dict[str, Callable[[str | None], NodeDataset]] = {
 }
 
 
-def judged(
+def evaluated(
     dataset: NodeDataset, recipe: config.Recipe, seeds: list[int], device: torch.device
 ) -> dict[str, list[float]]:
     """Row → test accuracy of every seed, each with its own pre-training and its own untrained encoder."""
     rows: dict[str, list[float]] = {"raw": [], "untrained": [], "pretrained": []}
     settings = replace(recipe.evaluation, baselines=("raw", "untrained"))
     for seed in seeds:
-        network = pretraining.pretrain_once(recipe, dataset, seed, device)
-        with numerics(device):
-            fresh = partial(pretrained.fresh_encoder, network)
-            found = evaluation.judge(network.encoder, fresh, dataset, settings, seed, device)
+        model = pretraining.pretrain_once(recipe, dataset, seed, device)
+        fresh = partial(pretrained.fresh_encoder, model)
+        table = evaluation.evaluator_for(dataset, settings, device).rows(model.encoder, fresh, [seed])[0]
         for row in rows:
-            rows[row].append(round(found[row]["last"], 2))
+            rows[row].append(round(table[row].scores["last"], 2))
     return rows
 
 
@@ -123,11 +122,11 @@ def main() -> None:
         line: dict[str, Any] = {
             "graph": name,
             "chosen": reasons,
-            **judged(dataset, recipe, list(range(options.seeds)), device),
+            **evaluated(dataset, recipe, list(range(options.seeds)), device),
         }
         if options.trials:
             tuned = tuning.tune(dataset, recipe, trials=options.trials, device=options.device)
-            line["tuned"] = judged(dataset, tuned.recipe, list(range(options.seeds)), device)["pretrained"]
+            line["tuned"] = evaluated(dataset, tuned.recipe, list(range(options.seeds)), device)["pretrained"]
             line["tuned_settings"] = max(tuned.trials, key=lambda trial: trial["score"] or 0)["settings"]
         line |= {"seconds": round(time.perf_counter() - began), "hardware": hardware(str(device)), "commit": commit()}
         lines.append(line)

@@ -65,7 +65,7 @@ class StockGraphMAE(nn.Module):
         self.decoder = StockLayer(decoder, in_channels, float(d.get("dropout", 0.2)), "none", last=True)
         self.token = nn.Parameter(torch.zeros(in_channels))
         self.rate, self.replace, self.gamma = m["rate"], m.get("replace_rate", 0.0), recipe.loss.options["gamma"]
-        self.drop_edge = recipe.drop_edge
+        self.drop_edge = recipe.method.options.get("drop_edge", 0.0)
 
     def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
         order = torch.randperm(x.size(0), device=x.device)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -17,12 +17,12 @@ import graphmae as gm
 from benchmarks.stock import StockGraphMAE, StockMoleculeMAE
 from graphmae import methods
 from graphmae.config import Recipe
-from graphmae.data import GraphSet
+from graphmae.data import Dataset, GraphSet, NodeDataset
+from graphmae.methods import Method
 from graphmae.runtime.device import numerics
 from graphmae.training import pretrain_model
 
 ATOMS = 119
-Graphs = Sequence[Data] | GraphSet
 Epoch = Callable[[int, int], float]  # (epochs, of which to warm up) → seconds an epoch
 
 
@@ -36,7 +36,7 @@ class Work:
 
     name: str
     recipe: Recipe
-    graphs: Callable[[], Graphs]
+    graphs: Callable[[], Dataset]
     precision: str = "tf32"
 
     @property
@@ -46,15 +46,14 @@ class Work:
         return len(graphs) if isinstance(graphs, GraphSet) else 0
 
     def ours(self, device: torch.device) -> Epoch:
-        graphs, settings = self.graphs(), self.recipe.train
-        width = graphs.in_channels if isinstance(graphs, GraphSet) else int(graphs[0].x.size(1))
+        dataset, settings = self.graphs(), self.recipe.train
 
         def run(epochs: int, warm: int) -> float:
             torch.manual_seed(0)
-            network = self.build(width)
+            network = self.build(dataset.in_channels)
             clock = _Clock(device, warm, epochs)
             with numerics(device, self.precision):
-                pretrain_model(network, graphs, replace(settings, epochs=epochs), device, after_epoch=clock.tick)
+                pretrain_model(network, dataset, replace(settings, epochs=epochs), device, after_epoch=[clock.tick])
             return clock.per_epoch
 
         return run
@@ -85,12 +84,11 @@ class Work:
 
         return run
 
-    def build(self, width: int) -> nn.Module:
+    def build(self, width: int) -> Method:
         return methods.build(self.recipe, width)
 
     def stock_graphs(self) -> list[Data]:
-        graphs = self.graphs()
-        return [graphs.graph(i) for i in range(len(graphs))] if isinstance(graphs, GraphSet) else list(graphs)
+        return list(self.graphs().node_graphs())
 
     def build_stock(self, width: int) -> nn.Module:
         return StockGraphMAE(self.recipe, width)
@@ -102,7 +100,7 @@ class Work:
 class MoleculeWork(Work):
     """Pre-training on molecules: the model is put together by hand, bonds are part of the data."""
 
-    def build(self, width: int) -> nn.Module:
+    def build(self, width: int) -> Method:
         return gm.GraphMAE(
             gm.encoders.MoleculeGIN(width, edge_channels=12),
             gm.decoders.MoleculeGIN(300, ATOMS, edge_channels=12),
@@ -155,9 +153,8 @@ def random_graph(num_nodes: int, num_edges: int, channels: int, seed: int = 0) -
 
 
 @cache
-def planetoid(name: str) -> tuple[Data, ...]:
-    recipe = gm.recipe(f"node/{name}")
-    return tuple(gm.data.load(name, **recipe.data.options).pretrain_graphs())
+def planetoid(name: str) -> Dataset:
+    return gm.data.load(name, **gm.recipe(f"node/{name}").data.options)
 
 
 @cache
@@ -166,8 +163,8 @@ def tu(name: str) -> GraphSet:
 
 
 @cache
-def sized(num_nodes: int, num_edges: int, channels: int) -> tuple[Data, ...]:
-    return (random_graph(num_nodes, num_edges, channels),)
+def sized(num_nodes: int, num_edges: int, channels: int) -> Dataset:
+    return NodeDataset("sized", (random_graph(num_nodes, num_edges, channels),), (0,), {})
 
 
 @cache

@@ -12,12 +12,11 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from . import pretrained
-from .data import NodeDataset
 from .data.open import open_dataset
 from .experiments import auto
 from .experiments import pretrain as pretraining
 from .inference.embedding import embed_graphs, embed_nodes
-from .methods import GraphMAE
+from .methods import Method
 from .runtime.device import resolve_device
 from .training import Progress, quiet
 
@@ -66,10 +65,10 @@ class GraphMAEEmbedder(TransformerMixin, BaseEstimator):
         given = [self.overrides] if isinstance(self.overrides, str) else self.overrides
         changes = [*([f"train.epochs={self.epochs}"] if self.epochs is not None else []), *given]
         made, dataset = auto.recipe_for(X, self.recipe, [*changes, f"evaluation.readout={self.readout!r}"])
-        place = resolve_device(self.device)
-        auto.check_memory(dataset, made, place)
+        used = resolve_device(self.device)
+        auto.check_memory(dataset, made, used)
         self.model_ = pretraining.pretrain_once(
-            made, dataset, self.seed, place, display=Progress() if self.progress else quiet
+            made, dataset, self.seed, used, display=Progress() if self.progress else quiet
         )
         self.n_features_out_ = int(self.model_.encoder.out_channels)  # type: ignore[arg-type]
         return self
@@ -78,7 +77,7 @@ class GraphMAEEmbedder(TransformerMixin, BaseEstimator):
         """[nodes, width], or [graphs, width · readouts]; of tables in the order of their rows."""
         check_is_fitted(self, "model_")
         dataset = open_dataset(X, inputs=self.model_.inputs)
-        if not isinstance(dataset, NodeDataset):
+        if dataset.task != "node":
             return embed_graphs(self.model_.encoder, dataset, self.readout.split("+"), self.device).numpy()
         rows = embed_nodes(self.model_.encoder, dataset, self.device)
         return (torch.cat(rows) if isinstance(rows, list) else rows).numpy()
@@ -96,6 +95,6 @@ class GraphMAEEmbedder(TransformerMixin, BaseEstimator):
     def load(cls, folder: str | Path, **parameters: Any) -> GraphMAEEmbedder:
         """An embedder that transforms with a saved model."""
         made = cls(**parameters)
-        made.model_: GraphMAE = pretrained.load(folder)  # type: ignore[misc]
+        made.model_: Method = pretrained.load(folder)  # type: ignore[misc]
         made.n_features_out_ = int(made.model_.encoder.out_channels)  # type: ignore[arg-type]
         return made

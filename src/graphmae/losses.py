@@ -12,7 +12,7 @@ from .registry import Registry
 from .runtime.errors import ConfigError, DataError
 
 REGISTRY: Registry[nn.Module] = Registry("loss")
-register, build, names, describe = REGISTRY.register, REGISTRY.build, REGISTRY.names, REGISTRY.describe
+register, build, names = REGISTRY.register, REGISTRY.build, REGISTRY.names
 
 
 class Loss(nn.Module):

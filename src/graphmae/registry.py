@@ -29,6 +29,7 @@ PART_MODULES = {
     "decoder": "graphmae.decoders",
     "loss": "graphmae.losses",
     "data": "graphmae.data",
+    "method": "graphmae.methods",
 }
 _REGISTRIES: dict[str, Registry[Any]] = {}
 
@@ -83,6 +84,10 @@ class Registry(Generic[T]):
         keyword = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
         return {k: p for k, p in parameters.items() if p.kind in keyword and k not in self.supplied}
 
+    def takes(self, name: str) -> frozenset[str]:
+        """Which of the supplied parameters this part has."""
+        return self.supplied & inspect.signature(self.get(name)).parameters.keys()
+
     def problems(self, name: str, options: Mapping[str, Any]) -> list[str]:
         """Everything wrong with these options, in words; empty when they fit the constructor."""
         try:
@@ -103,10 +108,6 @@ class Registry(Generic[T]):
         if found:
             raise ConfigError(found)
         return self.get(name)(**arguments)
-
-    def describe(self, name: str) -> str:
-        """First line of the part's docstring."""
-        return (inspect.getdoc(self.get(name)) or "").split("\n", 1)[0]
 
     def _load_entry_points(self) -> None:
         if self._entry_points_loaded:
@@ -134,7 +135,7 @@ def arguments_of(part: object) -> tuple[str, dict[str, Any]]:
     if name is None or arguments is None or getattr(part, "_arguments_of", None) is not type(part):
         raise ConfigError(
             f"{type(part).__name__} is not registered, so a checkpoint could not rebuild it; "
-            "put @graphmae.encoders.register('my-name') (or decoders, masking, losses) on the class"
+            "put @graphmae.encoders.register('my-name') (or decoders, masking, losses, methods) on the class"
         )
     return name, dict(arguments)
 

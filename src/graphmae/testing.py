@@ -11,7 +11,9 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
+from .batching import Batch
 from .masking.nodes import NodeMask
+from .methods import Method
 
 NODES, FEATURES = 7, 5
 EDGES = torch.tensor([[0, 1, 1, 2, 3, 4, 0, 0], [1, 0, 2, 1, 3, 5, 1, 0]])  # loops, a multi-edge, isolated nodes
@@ -73,6 +75,37 @@ def check_mask(make: Callable[[], NodeMask]) -> None:
     batch = torch.tensor([0, 0, 1, 2, 2, 2])
     share = torch.bincount(batch[make().draw(6, "cpu", batch).masked], minlength=3)
     assert ((share >= 1) & (share <= torch.tensor([1, 1, 2]))).all(), "the rule must hold in every graph of a batch"
+
+
+def check_method(make: Callable[[int], Method]) -> None:
+    """`make(in_channels)` gives a method whose loss trains its encoder, on one graph, on many, and on some nodes."""
+    torch.manual_seed(0)
+    model = make(FEATURES)
+    x, name = torch.rand(NODES, FEATURES), type(model).__name__
+    side_by_side = Batch(
+        torch.cat([x, x]), torch.cat([EDGES, EDGES + NODES], dim=1), torch.arange(2).repeat_interleave(NODES)
+    )
+    for what, batch in {
+        "one graph": Batch(x, EDGES),
+        "a graph without edges": Batch(x, EDGES[:, :0]),
+        "two graphs": side_by_side,
+        "some nodes that count": Batch(x, EDGES, seeds=torch.arange(NODES - 1)),
+    }.items():
+        model.zero_grad()
+        loss = model(batch)
+        assert loss.dim() == 0 and torch.isfinite(loss), f"{name}: the loss of {what} must be one finite number"
+        loss.backward()
+        learns = any(p.grad is not None and bool(p.grad.any()) for p in model.encoder.parameters())
+        assert learns or what == "a graph without edges", f"{name}: the loss of {what} gives the encoder no gradient"
+    losses = []
+    for _ in range(2):
+        torch.manual_seed(1)
+        losses.append(float(model(Batch(x, EDGES)).detach()))
+    assert losses[0] == losses[1], f"{name}: the same random numbers must give the same loss"
+    model.after_step()
+    embedding = model.eval().embed(Batch(x, EDGES))
+    assert embedding.shape == (NODES, int(model.encoder.out_channels)), f"{name}.embed must give one row per node"  # type: ignore[arg-type]
+    assert model.parts["encoder"] is model.encoder
 
 
 def _check_gradients(module: nn.Module, out: Tensor) -> None:

@@ -32,7 +32,7 @@ def test_a_model_embeds_as_it_did(version: str) -> None:
     pairs = torch.stack([here, (here + 1) % 10])
     x = torch.linspace(0, 1, 60).reshape(10, 6).sin().abs()
     model = gm.load(FOLDER / version / "model")
-    assert (model.mask.rate, model.loss.gamma, model.remask.kind, model.drop_edge) == (0.3, 2, "learnable", 0.1)
+    assert (model.mask.rate, model.criterion.gamma, model.remask.kind, model.drop_edge) == (0.3, 2, "learnable", 0.1)
     found = gm.embed(model, Data(x=x, edge_index=torch.cat([pairs, pairs.flip(0)], dim=1)))
     assert torch.allclose(found, expected(version, "embeddings"), atol=1e-5)
 

@@ -17,18 +17,14 @@ COMMANDS = {command.name or command.callback.__name__: command.callback for comm
 # What an option of the command line is called in Python.
 NAMES = {
     "set_": "overrides", "data": "data_root", "import_": None, "seeds": "seeds", "sources": "data",
-    "checkpoint": "network", "json_": None,  # printing and importing are the command line's business
+    "checkpoint": "model", "json_": None,  # printing and importing are the command line's business
     "id_": "columns", "source": "columns", "target": "columns", "label": "columns",
 }  # fmt: skip
 # Where the function's own word says more.
 OWN = {
     "run": {"recipe": "source", "import_": "imports"},
-    "pretrain": {"recipe": "network"},
+    "pretrain": {"recipe": "model"},
     "evaluate": {"split": "columns"},
-    "similar": {"checkpoint": "checkpoint", "sources": "sources"},
-    "anomalies": {"checkpoint": "checkpoint", "sources": "sources"},
-    "impute": {"checkpoint": "checkpoint"},
-    "links": {"sources": "sources"},
     "finetune": {"checkpoint": "checkpoint"},
     "predict": {"table": "molecules"},
     "doctor": {"data": "root"},

@@ -24,10 +24,10 @@ from torch_geometric.data import Data
 
 import graphmae as gm
 from graphmae import methods
-from graphmae.data import GraphSet
+from graphmae.data import GraphSet, NodeDataset
 from graphmae.runtime.device import numerics
 from graphmae.runtime.seed import preserved_randomness
-from graphmae.training import pretrain_model
+from graphmae.training import Journal, pretrain_model
 
 FILE = Path(__file__).with_name("losses.json")
 STEPS = 3
@@ -43,7 +43,7 @@ def ring(size: int, features: torch.Tensor) -> Data:
 def node_task() -> tuple[Any, Any, int]:
     x = torch.rand(60, 24, generator=torch.Generator().manual_seed(1))
     small = ("encoder.hidden_channels=16", "encoder.heads=2")
-    return gm.recipe("node/cora", *small), [ring(60, x * (x > 0.7))], 24
+    return gm.recipe("node/cora", *small), NodeDataset("ring", (ring(60, x * (x > 0.7)),), (0,), {}), 24
 
 
 def graph_task() -> tuple[Any, Any, int]:
@@ -70,14 +70,13 @@ TASKS = {"node": node_task, "graph": graph_task, "molecule": molecule_task}
 
 def measured(task: str) -> dict[str, Any]:
     """The loss of every step, the sum of all weights afterwards, and a digest of their bits."""
-    recipe, graphs, channels = TASKS[task]()
+    recipe, dataset, channels = TASKS[task]()
     recipe = recipe.override(f"train.epochs={STEPS}")
     losses: list[float] = []
     with preserved_randomness(0), numerics(torch.device("cpu")):
         network = methods.build(recipe, channels, 119 if task == "molecule" else None)
-        pretrain_model(
-            network, graphs, recipe.train, torch.device("cpu"), log=lambda line: losses.append(line["loss"])
-        )  # fmt: skip
+        journal = Journal(log=lambda line: losses.append(line["loss"]))
+        pretrain_model(network, dataset, recipe.train, torch.device("cpu"), journal=journal)
     return {"losses": losses, "weights": float(total(network)), "digest": digest(network)}
 
 

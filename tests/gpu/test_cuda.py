@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +14,13 @@ import graphmae as gm
 from graphmae import kernels, methods
 from graphmae.batching import GraphStore
 from graphmae.config import Finetune, Train
-from graphmae.data import GraphSet
+from graphmae.data import GraphSet, NodeDataset
 from graphmae.data.molecules import Assay
 from graphmae.evaluation import run_supervised, settle_norms
 from graphmae.finetuning import finetune_predictor
 from graphmae.kernels import reference
 from graphmae.layers import Linear
-from graphmae.training import TrainingState, pretrain_model
+from graphmae.training import Journal, TrainingState, pretrain_model
 from graphmae.training.optim import make_optimizer
 from raw_files import write_rings_and_stars
 
@@ -217,10 +218,10 @@ def test_a_captured_run_learns_like_an_eager_one(drop_edge: float, monkeypatch: 
     losses = []
     for captured in (True, False):
         if not captured:
-            monkeypatch.setattr(methods.GraphMAE, "has_fixed_shapes", property(lambda self: False))
+            monkeypatch.setattr(methods.GraphMAE, "records_steps", property(lambda self: False))
         torch.manual_seed(0)
         network = methods.build(recipe, dataset.in_channels)
-        outcome = pretrain_model(network, dataset.pretrain_graphs(), recipe.train, torch.device("cuda"))
+        outcome = pretrain_model(network, dataset, recipe.train, torch.device("cuda"))
         losses.append(outcome.loss)
     assert losses[0] == pytest.approx(losses[1], rel=0.05)
     assert losses[0] < 0.9
@@ -256,15 +257,16 @@ def test_recorded_batches_learn_like_taken_ones(monkeypatch: pytest.MonkeyPatch)
 
 def test_a_run_that_was_killed_goes_on_as_if_it_had_not_been(tmp_path: Path) -> None:
     recipe, dataset = gm.recipe("default", "train.epochs=12"), gm.data.load("synthetic")
-    graphs, device = dataset.pretrain_graphs(), torch.device("cuda")
+    device = torch.device("cuda")
     state = TrainingState(tmp_path / "state.safetensors")
 
-    def trained(**options: Any) -> list[float]:
+    def trained(hooks: Any = (), lr: float = recipe.train.lr, **options: Any) -> list[float]:
         losses: list[float] = []
         torch.manual_seed(0)
         network = methods.build(recipe, dataset.in_channels)
         torch.manual_seed(1)
-        pretrain_model(network, graphs, recipe.train, device, log=lambda line: losses.append(line["loss"]), **options)
+        journal = Journal(log=lambda line: losses.append(line["loss"]), **options)
+        pretrain_model(network, dataset, replace(recipe.train, lr=lr), device, after_epoch=hooks, journal=journal)
         return losses
 
     def kill(epoch: int) -> None:
@@ -273,7 +275,7 @@ def test_a_run_that_was_killed_goes_on_as_if_it_had_not_been(tmp_path: Path) -> 
 
     whole, other = trained(), trained(lr=1e-5)
     with pytest.raises(KeyboardInterrupt):
-        trained(state=state, seconds_between_saves=0, after_epoch=kill)
+        trained([kill], state=state, seconds_between_saves=0)
     torch.manual_seed(99)  # nothing of the present randomness may matter
     rest = trained(state=state, resume=True)
     assert len(whole) == 12 and len(rest) == 5
@@ -325,11 +327,13 @@ def test_without_the_fast_kernels_training_on_the_device_works() -> None:
     single = Data(x=torch.randn(50, 8), edge_index=torch.randint(50, (2, 200)))
     settings, device = Train(epochs=30), torch.device("cuda")
     with kernels.use("reference"):
-        for graphs in ([single], molecules(20)):
-            is_single = isinstance(graphs, list)
-            network = methods.build(recipe if is_single else gm.recipe("molecule/zinc"), 8 if is_single else 124)
+        for dataset in (NodeDataset("single", (single,), (0,), {}), molecules(20)):
+            network = methods.build(
+                recipe if dataset.task == "node" else gm.recipe("molecule/zinc"), dataset.in_channels
+            )
             losses: list[float] = []
-            pretrain_model(network, graphs, settings, device, log=lambda line, to=losses: to.append(line["loss"]))
+            journal = Journal(log=lambda line, to=losses: to.append(line["loss"]))
+            pretrain_model(network, dataset, settings, device, journal=journal)
             assert len(losses) == 30 and losses[-1] < 0.95 * losses[0]
 
 
@@ -401,7 +405,7 @@ def test_supervised_rows_are_recorded_and_learn() -> None:
     )
     data = gm.data.load("synthetic", num_nodes=400)
     scores = [
-        run_supervised(recipe, data, 0, Path("unused"), torch.device(device))["rows"]["supervised"]["best-validation"]
+        run_supervised(recipe, data, 0, torch.device(device))["rows"]["supervised"]["best-validation"]
         for device in ("cpu", "cuda")
     ]
     assert abs(scores[0] - scores[1]) < 6 and scores[1] > 60

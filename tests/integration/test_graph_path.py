@@ -29,7 +29,7 @@ def recipe(folder: Path, *changes: str) -> gm.config.Recipe:
     return gm.recipe(base, *QUICK, *changes)
 
 
-def test_a_folder_of_graphs_is_pre_trained_on_and_judged_in_ten_folds(tmp_path: Path) -> None:
+def test_a_folder_of_graphs_is_pre_trained_on_and_evaluated_in_ten_folds(tmp_path: Path) -> None:
     folder = write_rings_and_stars(tmp_path / "shapes")
     result = gm.run(recipe(folder), seeds=[0, 1], out=tmp_path / "run", progress=False)
     assert set(result.rows()) == {"raw", "untrained", "wl", "pretrained"}
@@ -73,14 +73,14 @@ def test_on_the_command_line(tmp_path: Path) -> None:
     assert json.loads(done.stdout.splitlines()[-1])["rule"] == "folds"
 
 
-def test_sets_that_cannot_be_judged_are_refused_before_anything_is_written(tmp_path: Path) -> None:
+def test_sets_that_cannot_be_evaluated_are_refused_before_anything_is_written(tmp_path: Path) -> None:
     one = write_rings_and_stars(tmp_path / "one", classes=(1, 1))
     with pytest.raises(DataError, match="single class"):
         gm.run(recipe(one), seeds=[0], out=tmp_path / "run", progress=False)
     few = write_rings_and_stars(tmp_path / "few", count=18)
     with pytest.raises(DataError, match="smallest class has 9 of the graphs; ten folds"):
         gm.run(recipe(few), seeds=[0], out=tmp_path / "run", progress=False)
-    with pytest.raises(InputError, match="'folds' is for sets of graphs"):
+    with pytest.raises(InputError, match="'folds' is not for nodes"):
         gm.run("default", overrides=["evaluation.rule=folds"], out=tmp_path / "run", progress=False)
     (one / "SHAPES_graph_labels.txt").unlink()
     with pytest.raises(DataError, match="no labels"):

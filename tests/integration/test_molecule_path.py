@@ -40,7 +40,7 @@ def test_a_file_of_molecules_is_pre_trained_on_and_embedded(tmp_path: Path, monk
     assert np.isnan(rows[60]).all()
     assert np.isfinite(np.delete(rows.numpy(), 60, axis=0)).all()
     assert np.allclose(rows[4], rows[61], atol=1e-5)  # the same molecule
-    with pytest.raises(InputError, match="one row each"):
+    with pytest.raises(InputError, match="one embedding per molecule"):
         gm.embed(folder, str(file), level="node")
     with pytest.raises(DataError, match="pre-training alone"):
         gm.evaluate(folder, str(file))

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 import torch
 from torch import Tensor, nn
-from torch_geometric.data import Data
 from torch_geometric.nn import SAGEConv
 
 import graphmae as gm
@@ -151,12 +150,10 @@ def test_the_large_sets_run_their_recipes_from_small_files(write, recipe: str, t
 
 def test_two_graphs_a_batch_as_ppi_is_trained(tmp_path: Path) -> None:
     write_ppi(tmp_path)
-    from graphmae.batching import GraphStore
-    from graphmae.training import batches_of
+    from graphmae.batching import GraphStore, Shuffled
 
-    bare = [Data(x=g.x, edge_index=g.edge_index) for g in gm.data.load("ppi", tmp_path).pretrain_graphs()]
-    store = GraphStore(gm.data.GraphSet.from_list("ppi", bare))
-    sizes = [len(batch.x) for batch in batches_of(store, 2, take=True)()]
+    store = GraphStore(gm.data.load("ppi", tmp_path).pretrain_sets())
+    sizes = [len(batch.x) for batch in Shuffled(torch.arange(len(store)), 2, store.take)]
     assert sorted(sizes) == [10, 20]
 
 

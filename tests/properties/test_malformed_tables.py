@@ -44,7 +44,7 @@ def lines(cells: st.SearchStrategy[str]) -> st.SearchStrategy[bytes]:
     return made()
 
 
-def judge(nodes: Path, edges: Path, **options: str) -> None:
+def check(nodes: Path, edges: Path, **options: str) -> None:
     try:
         graph = from_tables(nodes, edges, quiet=True, **options)
     except InputError as error:
@@ -67,7 +67,7 @@ def test_any_two_files(tmp_path: Path, nodes: bytes, edges: bytes, suffix: str) 
     one, other = tmp_path / f"nodes{suffix}", tmp_path / f"edges{suffix}"
     one.write_bytes(nodes)
     other.write_bytes(edges)
-    judge(one, other)
+    check(one, other)
 
 
 @given(
@@ -92,7 +92,7 @@ def test_nearly_right_tables(
         csv.writer(file).writerows([["id", "age", "city"], *([i, c, c] for i, c in zip(ids, cells, strict=False))])
     with (tmp_path / "e.csv").open("w", newline="", encoding="utf-8", errors="ignore") as file:
         csv.writer(file).writerows([["source", "target"], *known, *strays])
-    judge(tmp_path / "n.csv", tmp_path / "e.csv", label=label)
+    check(tmp_path / "n.csv", tmp_path / "e.csv", label=label)
 
 
 @given(raw=st.binary(max_size=400), suffix=st.sampled_from([".csv", ".parquet", ".csv.gz", ".txt", ".xlsx", ""]))
@@ -100,6 +100,6 @@ def test_nearly_right_tables(
 def test_any_bytes(tmp_path: Path, raw: bytes, suffix: str) -> None:
     path = tmp_path / f"file{suffix}"
     path.write_bytes(raw)
-    judge(path, path)
+    check(path, path)
     with pytest.raises(InputError):
         from_tables(tmp_path, path, quiet=True)

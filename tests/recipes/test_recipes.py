@@ -43,12 +43,17 @@ def test_published_numbers_and_settings(name: str) -> None:
     encoder, mask, train, probe = recipe.encoder.options, recipe.mask.options, recipe.train, recipe.evaluation
     found = (
         *(encoder[key] for key in ("num_layers", "hidden_channels", "heads", "norm", "residual")),
-        mask["rate"], mask["replace_rate"], recipe.drop_edge, recipe.loss.options["gamma"],
+        mask["rate"], mask["replace_rate"], recipe.method.options["drop_edge"], recipe.loss.options["gamma"],
         train.lr, train.weight_decay, train.epochs, probe.lr, probe.weight_decay, probe.epochs,
     )  # fmt: skip
     assert found == SETTINGS[name]
     assert (encoder["dropout"], encoder["attention_dropout"], encoder["activation"]) == (0.2, 0.1, "prelu")
-    assert (recipe.encoder.name, recipe.decoder.name, recipe.remask, train.schedule) == ("gat", "gat", "zero", "cosine")
+    assert (recipe.encoder.name, recipe.decoder.name, recipe.method.options["remask"], train.schedule) == (
+        "gat",
+        "gat",
+        "zero",
+        "cosine",
+    )
     assert probe.rule == "last"
 
 
@@ -100,7 +105,7 @@ def test_graph_recipes_are_strictly_as_published(name: str) -> None:
         recipe.evaluation.readout, train.batch_size, published.mean, published.std,
     )  # fmt: skip
     assert found == GRAPHS[name]
-    assert (recipe.encoder.name, recipe.decoder.name, recipe.remask, recipe.drop_edge) == ("gin", "gin", "zero", 0.0)
+    assert (recipe.encoder.name, recipe.decoder.name, *recipe.method.options.values()) == ("gin", "gin", "zero", 0.0)
     assert encoder["dropout"] == recipe.decoder.options["dropout"] == 0.2
     assert encoder.get("output", "last") == "last" and not recipe.evaluation.standardize
     assert mask["per_graph"] is False and mask.get("keep_rate", 0.0) == 0.0 and train.weight_decay == 0
@@ -132,9 +137,10 @@ def test_every_row_of_the_ablation_table_is_a_recipe_with_one_change(name: str) 
             continue
         ablated = gm.recipe(f"ablation/{name}-{row}")
         assert ablated.published is not None and (ablated.published.mean, ablated.published.std) == (mean, 0.0)
-        sections = ("data", "mask", "encoder", "decoder", "loss", "train", "remask", "drop_edge")
+        sections = ("data", "method", "mask", "encoder", "decoder", "loss", "train")
         changed = {section for section in sections if getattr(ablated, section) != getattr(base, section)}
-        expected = {"no-mask": {"mask", "remask"}, "no-remask": {"remask"}, "mse": {"loss"}}.get(row, {"decoder"})
+        assert ablated.method.options["drop_edge"] == base.method.options["drop_edge"]
+        expected = {"no-mask": {"mask", "method"}, "no-remask": {"method"}, "mse": {"loss"}}.get(row, {"decoder"})
         assert changed == expected, row
 
 

@@ -34,7 +34,7 @@ def test_a_fresh_process_rebuilds_the_exact_model(tmp_path: Path, tiny: Data) ->
         "import sys, numpy, graphmae as gm\n"
         "model = gm.load(sys.argv[1])\n"
         "numpy.save(sys.argv[3], gm.embed(model, sys.argv[2]).numpy())\n"
-        "print(model.remask.kind, model.drop_edge, model.mask.rate, model.loss.gamma)\n"
+        "print(model.remask.kind, model.drop_edge, model.mask.rate, model.criterion.gamma)\n"
     )
     arguments = [str(tmp_path / name) for name in ("model", "graph.npz", "z.npy")]
     done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True)

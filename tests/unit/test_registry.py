@@ -54,10 +54,6 @@ def test_names_must_be_kebab_case(parts: Registry[object]) -> None:
         parts.register("My_Part")
 
 
-def test_describe_is_the_first_line(parts: Registry[object]) -> None:
-    assert parts.describe("part") == "A part."
-
-
 def test_a_subclass_that_is_not_registered_cannot_be_stored(parts: Registry[object]) -> None:
     child = type("Child", (parts.get("part"),), {})  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="not registered"):

@@ -122,19 +122,13 @@ def test_trap_probing_consumed_the_training_randomness() -> None:
     seed_everything(0)
     expected = torch.rand(3)
     seed_everything(0)
-    from graphmae.evaluation import judge
+    from graphmae.evaluation import evaluator_for
     from graphmae.methods import build
 
     network = build(recipe, dataset.in_channels)
     seed_everything(0)
-    judge(
-        network.encoder,
-        lambda: build(recipe, dataset.in_channels).encoder,
-        dataset,
-        recipe.evaluation,
-        5,
-        torch.device("cpu"),
-    )
+    evaluator = evaluator_for(dataset, recipe.evaluation, torch.device("cpu"))
+    evaluator.rows(network.encoder, lambda: build(recipe, dataset.in_channels).encoder, [5])
     assert torch.equal(torch.rand(3), expected)
 
 

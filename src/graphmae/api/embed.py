@@ -11,11 +11,10 @@ from torch import nn
 from torch_geometric.data import Batch
 from torch_geometric.data import Dataset as PyGDataset
 
-from ..data import GraphSet, MoleculeStore, NodeDataset, TableGraph
 from ..data.open import open_dataset
 from ..data.tables import write_rows
 from ..inference.embedding import embed_graphs, embed_nodes
-from ..methods import GraphMAE
+from ..methods import Method
 from ..pretrained import load
 from ..runtime.errors import InputError, unknown
 from ..runtime.files import check_out
@@ -26,7 +25,7 @@ FORMATS = (".npy", ".npz", ".csv", ".parquet")
 
 
 def embed(
-    network: GraphMAE | nn.Module | str | Path,
+    model: Method | nn.Module | str | Path,
     data: Any,
     *,
     data_root: str | Path | None = None,
@@ -38,7 +37,7 @@ def embed(
 ) -> Any:
     """Embeddings of every node, [num_nodes, out_channels]; a list of tensors where there are several graphs.
     Of tables (paths of nodes and edges) one row for every row of the node table; `columns` names id, source, target.
-    `network` is a model, a bare encoder, or the folder of a checkpoint. With `level="graph"`, and by itself for a
+    `model` is a model, a bare encoder, or the folder of a checkpoint. With `level="graph"`, and by itself for a
     set of graphs (by name or folder, not a list), one row per graph, pooled by `readout`: "mean", "max", "sum", or
     several side by side, "mean+max"; by default that of the checkpoint's recipe, else the mean. With `out` they are
     also written: .npy, .npz, .csv or .parquet, with the ids of a node table.
@@ -46,21 +45,19 @@ def embed(
     check_out(out, FORMATS)
     if level not in LEVELS:
         raise InputError(unknown("level", level, LEVELS))
-    made = load(network) if isinstance(network, str | Path) else network
-    encoder = made.encoder if isinstance(made, GraphMAE) else made
-    inputs = made.inputs if isinstance(made, GraphMAE) else {}
+    opened = load(model) if isinstance(model, str | Path) else model
+    encoder = opened.encoder if isinstance(opened, Method) else opened
+    inputs = opened.inputs if isinstance(opened, Method) else {}
     dataset = open_dataset(data, data_root, columns, inputs)
     if level == "auto":
-        is_list = isinstance(data, Sequence | Batch | PyGDataset) and isinstance(dataset, GraphSet)
-        level = "node" if isinstance(dataset, NodeDataset) or is_list else "graph"
+        is_list = isinstance(data, Sequence | Batch | PyGDataset) and dataset.task == "graph"
+        level = "node" if dataset.task == "node" or is_list else "graph"
     if level == "node":
-        if isinstance(dataset, MoleculeStore):
-            raise InputError("of molecules there is one row each; level 'node' is for graphs")
         rows = embed_nodes(encoder, dataset, device)
     else:
-        readout = evaluation_settings(network, []).readout if readout is None else readout
+        readout = evaluation_settings(model, []).readout if readout is None else readout
         rows = embed_graphs(encoder, dataset, readout.split("+"), device)
     if out is not None:
-        ids = dataset.ids if isinstance(dataset, TableGraph) and level == "node" else None
+        ids = dataset.node_ids() if level == "node" else None
         write_rows(Path(out), (torch.cat(rows) if isinstance(rows, list) else rows).numpy(), ids)
     return rows

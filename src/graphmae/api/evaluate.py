@@ -11,23 +11,22 @@ from typing import Any
 
 from .. import config, pretrained
 from ..config import Evaluation
-from ..data import GraphSet, MoleculeStore, NodeDataset
 from ..data.open import open_dataset
 from ..data.splits import with_split
-from ..evaluation import fitted_to, judge_graphs, judge_seeds
+from ..evaluation import evaluator_for
 from ..experiments.folder import RunFolder
 from ..inference.embedding import check_width
-from ..methods import GraphMAE
+from ..methods import Method
 from ..pretrained import load
 from ..results import Result
-from ..runtime.device import numerics, resolve_device
+from ..runtime.device import resolve_device
 from ..runtime.environment import hardware, peak_bytes, versions
 from ..runtime.errors import InputError
 from ..runtime.seed import check_seeds
 
 
 def evaluate(
-    network: GraphMAE | str | Path,
+    model: Method | str | Path,
     data: Any,
     seeds: Iterable[int] = (0,),
     *,
@@ -43,42 +42,36 @@ def evaluate(
     (10 / 10 / 80 % of every class, from the seed 0). The probe's settings are those of the checkpoint's own recipe.
     """
     began, seeds = time.monotonic(), check_seeds(seeds)
-    made = load(network) if isinstance(network, str | Path) else network
-    settings = evaluation_settings(network, list(overrides))
-    dataset = open_dataset(data, data_root, columns, made.inputs)
-    dataset = with_split(dataset) if isinstance(dataset, NodeDataset) else dataset
+    opened = load(model) if isinstance(model, str | Path) else model
+    settings = evaluation_settings(model, list(overrides))
+    dataset = open_dataset(data, data_root, columns, opened.inputs)
+    dataset = with_split(dataset)
     dataset.check_labels()
-    assert not isinstance(dataset, MoleculeStore)  # which has no labels, and just said so
-    check_width(made.encoder, dataset)
-    place, fresh = resolve_device(device), partial(pretrained.fresh_encoder, made)
-    settings = fitted_to(settings, dataset)
-    with numerics(place):
-        if isinstance(dataset, GraphSet):
-            tables = [judge_graphs(made.encoder, fresh, dataset, settings, seed, place)._asdict() for seed in seeds]
-        else:
-            found = judge_seeds(made.encoder, fresh, dataset, settings, seeds, place)
-            tables = [{"rows": rows} for rows in found]
+    check_width(opened.encoder, dataset)
+    used = resolve_device(device)
+    evaluator = evaluator_for(dataset, settings, used)
+    tables = evaluator.tables(opened.encoder, partial(pretrained.fresh_encoder, opened), seeds)
     runs = [{"seed": seed, **table} for seed, table in zip(seeds, tables, strict=True)]
     return Result(
-        recipe=str(network) if isinstance(network, str | Path) else type(made.encoder).__name__,
+        recipe=str(model) if isinstance(model, str | Path) else type(opened.encoder).__name__,
         metric=dataset.metric,
-        rule=settings.rule,
+        rule=evaluator.settings.rule,
         runs=runs,
-        config={"evaluation": asdict(settings), "inputs": dict(made.inputs)},
+        config={"evaluation": asdict(evaluator.settings), "inputs": dict(opened.inputs)},
         data={"name": dataset.name, **dict(dataset.summary())},
         seconds=time.monotonic() - began,
-        peak_bytes=peak_bytes(str(place)),
-        hardware=hardware(str(place)),
+        peak_bytes=peak_bytes(str(used)),
+        hardware=hardware(str(used)),
         versions=versions(),
     )
 
 
-def evaluation_settings(network: object, overrides: list[str]) -> Evaluation:
+def evaluation_settings(model: object, overrides: list[str]) -> Evaluation:
     """Those of the checkpoint's own run where it is known, else the defaults; changed by `evaluation.*` overrides."""
     if other := [text for text in overrides if not text.startswith("evaluation.")]:
         raise InputError(f"the encoder is fixed: only evaluation.* can be set here, not {other[0]!r}")
     base: Mapping[str, Any] = config.load("default").to_dict()
-    stored = RunFolder(pretrained.find_checkpoint(network)).stored_recipe() if isinstance(network, str | Path) else None
+    stored = RunFolder(pretrained.find_checkpoint(model)).stored_recipe() if isinstance(model, str | Path) else None
     if stored is not None:
         base = {**base, "evaluation": stored.get("evaluation", {})}
     return config.load(base, overrides).evaluation

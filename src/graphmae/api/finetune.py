@@ -99,7 +99,7 @@ def predict(
     if isinstance(molecules, str | Path):
         path = Path(molecules)
         found: MoleculeStore = stored([path], path.name.split(".")[0], smiles)
-        rows, parts, total = torch.from_numpy(found.lines.astype("int64")), found.parts(), found.num_lines
+        rows, parts, total = torch.from_numpy(found.lines.astype("int64")), found.graph_sets(), found.num_lines
     else:
         if not molecules:
             raise InputError("there are no molecules to predict for")

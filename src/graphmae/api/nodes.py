@@ -13,7 +13,6 @@ import torch.nn.functional as F
 
 from .. import evaluation, pretrained
 from ..config import Recipe
-from ..data import NodeDataset, TableGraph
 from ..data.open import open_dataset
 from ..data.tables import read_table, write_table
 from ..data.tables.cells import strings
@@ -22,8 +21,8 @@ from ..experiments import pretrain as pretraining
 from ..inference import imputation
 from ..inference.embedding import embed_graph
 from ..inference.imputation import Filled
-from ..inference.reconstruction import anomaly_scores
-from ..methods import GraphMAE
+from ..inference.reconstruction import anomaly_scores, reconstructing
+from ..methods import Method
 from ..results import Result
 from ..runtime.device import numerics, resolve_device
 from ..runtime.environment import hardware, peak_bytes, versions
@@ -35,22 +34,19 @@ from .embed import embed
 
 
 def _opened(
-    checkpoint: str | Path | GraphMAE, sources: Any, columns: Mapping[str, str] | None, root: str | Path | None = None
-) -> tuple[GraphMAE, NodeDataset, list[str]]:
+    model: str | Path | Method, data: Any, columns: Mapping[str, str] | None, root: str | Path | None = None
+) -> tuple[Method, Any, list[str]]:
     """The model, its graph, and a name for every row."""
-    network = checkpoint if isinstance(checkpoint, GraphMAE) else pretrained.load(checkpoint)
-    dataset = open_dataset(sources, root, columns, network.inputs)
-    if not isinstance(dataset, NodeDataset) or len(dataset.every_node()) != 1:
-        raise InputError("this is for one graph, and that is a set of graphs")
-    if isinstance(dataset, TableGraph):
-        assert dataset.ids is not None
-        return network, dataset, strings(dataset.ids).tolist()
-    return network, dataset, [str(i) for i in range(int(dataset.every_node()[0].num_nodes))]
+    opened = model if isinstance(model, Method) else pretrained.load(model)
+    dataset = open_dataset(data, root, columns, opened.inputs)
+    graph, ids = dataset.single_graph(), dataset.node_ids()
+    names = [str(i) for i in range(int(graph.num_nodes))] if ids is None else strings(ids).tolist()
+    return opened, dataset, names
 
 
 def similar(
-    checkpoint: str | Path | GraphMAE,
-    sources: Any,
+    model: str | Path | Method,
+    data: Any,
     node: str,
     k: int = 10,
     *,
@@ -59,13 +55,13 @@ def similar(
     device: str | None = None,
 ) -> list[tuple[str, float]]:
     """The `k` nodes whose embeddings point most nearly the same way as that of `node`: (id, cosine), exact."""
-    network, dataset, names = _opened(checkpoint, sources, columns, data_root)
+    opened, dataset, names = _opened(model, data, columns, data_root)
     if k < 1:
         raise InputError(f"k must be at least 1, not {k}")
     if node not in names:
         few = names if len(names) <= 5000 else names[:20]
         raise InputError(unknown("node", node, few) if len(few) <= 20 else unknown("node", node, few)[:200] + " …")
-    z = F.normalize(embed(network, dataset, device=device), dim=1)
+    z = F.normalize(embed(opened, dataset, device=device), dim=1)
     row = names.index(node)
     alike = z @ z[row]
     alike[row] = -2
@@ -74,8 +70,8 @@ def similar(
 
 
 def anomalies(
-    checkpoint: str | Path | GraphMAE,
-    sources: Any,
+    model: str | Path | Method,
+    data: Any,
     *,
     columns: Mapping[str, str] | None = None,
     data_root: str | Path | None = None,
@@ -88,8 +84,8 @@ def anomalies(
     With `out` (.csv) they are also written there.
     """
     check_out(out, (".csv",))
-    network, dataset, names = _opened(checkpoint, sources, columns, data_root)
-    found = anomaly_scores(network, dataset, resolve_device(device), rounds)
+    opened, dataset, names = _opened(model, data, columns, data_root)
+    found = anomaly_scores(reconstructing(opened), dataset, resolve_device(device), rounds)
     scores = list(zip(names, found.tolist(), strict=True))
     if out is not None:
         with replacing(out) as partial, partial.open("w", newline="", encoding="utf-8") as file:
@@ -100,7 +96,7 @@ def anomalies(
 
 
 def impute(
-    checkpoint: str | Path | GraphMAE,
+    model: str | Path | Method,
     nodes: str | Path,
     edges: Any,
     *,
@@ -114,16 +110,15 @@ def impute(
     """
     check_out(out, (".csv", ".tsv", ".parquet"))
     edge_files = [edges] if isinstance(edges, str | Path) else list(edges)
-    network, dataset, _ = _opened(checkpoint, [nodes, *edge_files], columns)
-    assert isinstance(dataset, TableGraph)
-    table, filled = imputation.impute(network, dataset, read_table(nodes), resolve_device(device))
+    opened, dataset, _ = _opened(model, [nodes, *edge_files], columns)
+    table, filled = imputation.impute(reconstructing(opened), dataset, read_table(nodes), resolve_device(device))
     if out is not None:
         write_table(table, Path(out))
     return table, filled
 
 
 def links(
-    sources: Any,
+    data: Any,
     recipe: Recipe | str | Path = "auto",
     seeds: Sequence[int] = (0,),
     *,
@@ -140,23 +135,21 @@ def links(
     Rows: shared neighbours (Adamic–Adar), raw features, the same encoder untrained, the pre-trained one. Every seed
     has its own edges and its own pre-training.
     """
-    place, numbers = resolve_device(device), check_seeds(seeds)
-    made, dataset = auto.recipe_for(sources, recipe, overrides, columns, data_root)
-    if not isinstance(dataset, NodeDataset) or len(dataset.graphs) != 1:
-        raise InputError("links are predicted in one graph, and that is a set of graphs")
-    runs = []
+    used, numbers = resolve_device(device), check_seeds(seeds)
+    made, dataset = auto.recipe_for(data, recipe, overrides, columns, data_root)
+    graph, runs = dataset.single_graph(), []
     for seed in numbers:
-        split = evaluation.split_edges(dataset.graphs[0], share, seed)
+        split = evaluation.split_edges(graph, share, seed)
         seen = replace(dataset, graphs=(split.graph,), splits={})
         display = Progress() if progress else quiet
-        network = pretraining.pretrain_once(made, seen, seed, place, display=display, label=f"links, seed {seed}")
-        with numerics(place), torch.no_grad():
-            fresh = evaluation.settle_norms(pretrained.fresh_encoder(network), seen, place)
+        trained = pretraining.pretrain_once(made, seen, seed, used, display=display, label=f"links, seed {seed}")
+        with numerics(used), torch.no_grad():
+            fresh = evaluation.settle_norms(pretrained.fresh_encoder(trained), seen, used)
             rows = {
                 "neighbours": evaluation.common_neighbours(split),
                 "raw": evaluation.link_scores(split.graph.x, split, way),
-                "untrained": evaluation.link_scores(embed_graph(fresh, split.graph, place), split, way),
-                "pretrained": evaluation.link_scores(embed_graph(network.encoder, split.graph, place), split, way),
+                "untrained": evaluation.link_scores(embed_graph(fresh, split.graph, used), split, way),
+                "pretrained": evaluation.link_scores(embed_graph(trained.encoder, split.graph, used), split, way),
             }
         runs.append({"seed": seed, "rows": rows})
     return Result(
@@ -166,7 +159,7 @@ def links(
         runs=runs,
         config=made.to_dict(),
         data={"name": dataset.name, **dict(dataset.summary())},
-        peak_bytes=peak_bytes(str(place)),
-        hardware=hardware(str(place)),
+        peak_bytes=peak_bytes(str(used)),
+        hardware=hardware(str(used)),
         versions=versions(),
     )

@@ -7,12 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from ..config import Recipe
-from ..data import NodeDataset
 from ..experiments import auto
 from ..experiments import tune as tuning
 from ..experiments.folder import RunFolder
 from ..experiments.tune import Tuned
-from ..runtime.errors import InputError
 
 
 def tune(
@@ -34,7 +32,6 @@ def tune(
     of reconstruction. With `out` every trial and the best recipe are written there. Needs optuna.
     """
     made, dataset = auto.recipe_for(data, recipe, overrides, columns, data_root)
-    if not isinstance(dataset, NodeDataset) or len(dataset.graphs) != 1:
-        raise InputError("tuning is for one graph, and that is a set of graphs")
+    dataset.single_graph()
     folder = None if out is None else RunFolder(Path(out))
     return tuning.tune(dataset, made, search or tuning.SPACE, trials, seed=seed, device=device, out=folder)

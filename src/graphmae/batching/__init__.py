@@ -1,5 +1,7 @@
-"""What a method is trained on, one batch at a time: many small graphs side by side, a graph in pieces."""
+"""What a method is trained on, one batch at a time: a whole graph, parts of one, many small graphs side by side."""
 
-from .store import GraphBatch, GraphStore
+from .batch import Batch
+from .batches import Shuffled
+from .store import GraphStore
 
-__all__ = ["GraphBatch", "GraphStore"]
+__all__ = ["Batch", "GraphStore", "Shuffled"]

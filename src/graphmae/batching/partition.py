@@ -8,6 +8,18 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 from torch_geometric.data import Data
 
+from ..data import Dataset, NodeDataset
+from ..runtime.errors import InputError
+
+
+def in_pieces(dataset: Dataset, count: int) -> Dataset:
+    """The data set as `count` graphs of its one graph, for pre-training alone."""
+    graphs = dataset.pretrain_graphs()
+    if len(graphs) != 1:
+        raise InputError(f"train.parts is for a single graph, and {dataset.name} has several; leave it at 1")
+    found = tuple(pieces(graphs[0], min(count, int(graphs[0].num_nodes))))
+    return NodeDataset(dataset.name, found, tuple(range(len(found))), {}, dataset.treatment)
+
 
 def pieces(data: Data, count: int) -> list[Data]:
     """`count` graphs that hold every node once; edges between two of them are lost.

@@ -3,41 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
 from .. import kernels
-from ..data import GraphSet
+from ..data import Dataset, GraphSet
 from ..data.graphset import one_hot
 from ..kernels import Adjacency, Packed, Taken
 from ..runtime.errors import DataError
+from .batch import Batch
 
 INDEX = torch.int32
-
-
-@dataclass(frozen=True)
-class GraphBatch:
-    """Some graphs side by side.
-
-    Attributes:
-        x: [N, d] features.
-        graph: the edges of all, sorted.
-        batch: [N] which of the graphs each node belongs to; rows that only pad belong to one graph more.
-        ids: [B] the numbers of the graphs in the store.
-    """
-
-    x: Tensor
-    graph: Adjacency
-    batch: Tensor
-    ids: Tensor
-
-    def edges(self, part: nn.Module) -> Tensor | Adjacency:
-        """The edges as an encoder or decoder takes them: sorted, or as a tensor [2, E]."""
-        return self.graph if getattr(part, "takes_adjacency", False) else self.graph.edge_index
 
 
 class _Part(NamedTuple):
@@ -86,7 +66,7 @@ class GraphStore:
     def __init__(
         self, graphs: GraphSet | Iterable[GraphSet], device: torch.device | str = "cpu", edges: bool = False
     ) -> None:
-        parts = [graphs] if isinstance(graphs, GraphSet) else graphs
+        parts = graphs.graph_sets() if isinstance(graphs, Dataset) else graphs
         built = []
         for part in parts:
             kept = part if edges else replace(part, edge_codes=None)
@@ -120,14 +100,14 @@ class GraphStore:
     def __len__(self) -> int:
         return len(self.node_sizes)
 
-    def take(self, ids: Tensor) -> GraphBatch:
+    def take(self, ids: Tensor) -> Batch:
         """The graphs `ids` [B], in this order."""
         host = ids.to(self.node_sizes.device)
         num_nodes, num_edges = int(self.node_sizes[host].sum()), int(self.edge_sizes[host].sum())
         ids = ids.to(self.node_ptr.device)
         return self._batch(ids, self._gathered(ids, num_nodes, num_edges, pads=False), pads=False)
 
-    def take_padded(self, ids: Tensor, num_nodes: int, num_edges: int) -> GraphBatch:
+    def take_padded(self, ids: Tensor, num_nodes: int, num_edges: int) -> Batch:
         """The same filled up to fixed shapes, with nothing that waits for the device: it can be recorded.
 
         `num_nodes` must be more than the graphs have: rows behind theirs are nodes of zeros without edges.
@@ -135,7 +115,7 @@ class GraphStore:
         taken = kernels.take_padded(self.packed, ids, num_nodes, num_edges) if self.edge_codes is None else None
         return self._batch(ids, taken or self._gathered(ids, num_nodes, num_edges, pads=True), pads=True)
 
-    def _batch(self, ids: Tensor, taken: Taken, pads: bool) -> GraphBatch:
+    def _batch(self, ids: Tensor, taken: Taken, pads: bool) -> Batch:
         graph = Adjacency(taken.crow, taken.row, taken.col, len(taken.x), (taken.ccol, taken.edge))
         graph.sizes, graph.starts, graph.largest = taken.sizes, taken.starts, self.packed.largest
         graph.edge_sums = taken.edge_sums
@@ -144,7 +124,7 @@ class GraphStore:
             place = _ranges(self.packed.edge_ptr, ids, len(taken.col))[1]
             graph.edge_codes = self.edge_codes[place.clamp(max=len(self.edge_codes) - 1)]
             graph.edge_table = self.edge_table
-        return GraphBatch(taken.x, graph, taken.batch, ids)
+        return Batch(taken.x, graph, taken.batch, ids=ids)
 
     def _gathered(self, ids: Tensor, num_nodes: int, num_edges: int, pads: bool) -> Taken:
         """By plain torch; what `kernels.take_padded` does in one go."""

@@ -16,7 +16,7 @@ from ..registry import find_registry
 from ..runtime.errors import ConfigError, unknown
 from ..runtime.values import mismatch, parse_value
 from .library import find
-from .schema import About, Evaluation, Finetune, Part, Published, Recipe, Supervised, Train
+from .schema import MASK_KEYS, About, Evaluation, Finetune, Part, Published, Recipe, Supervised, Train
 
 PLAIN = {
     "about": About,
@@ -27,9 +27,9 @@ PLAIN = {
     "published": Published,
 }
 OPTIONAL = ("finetune", "supervised", "published")
-PARTS = ("data", "mask", "encoder", "decoder", "loss")
-MODEL_KEYS = ("remask", "drop_edge", "mask_edges")  # written under [mask], arguments of the model
-DEFAULT_NAMES = {"mask": "random", "loss": "scaled-cosine"}
+PARTS = ("data", "method", "mask", "encoder", "decoder", "loss")
+OF_METHOD = ("mask", "decoder", "loss")  # parts that a method may have or not
+DEFAULT_NAMES = {"method": "graphmae", "mask": "random", "loss": "scaled-cosine"}
 
 
 def load(source: str | Path | Mapping[str, Any], overrides: Iterable[str] = ()) -> Recipe:
@@ -70,19 +70,18 @@ def parse(raw: Mapping[str, Any], name: str) -> Recipe:
     for section, cls in PLAIN.items():
         if section in good or section not in OPTIONAL:
             values[section] = _plain(section, cls, good.get(section, {}), problems)
-    mask = good.get("mask", {})
-    hints = typing.get_type_hints(Recipe)
-    for key in MODEL_KEYS:
-        if key in mask:
-            values[key] = mask.pop(key)
-            if wrong := mismatch(values[key], hints[key]):
-                problems.append(f"mask.{key} {wrong}")
-            elif key == "drop_edge" and not 0 <= values[key] < 1:
-                problems.append(f"mask.drop_edge must be in [0, 1), not {values[key]}")
-    if "mask" in good:
-        good["mask"] = mask
+    left_out = _unused(good.get("method", {}))
+    for section in OF_METHOD:
+        if section in left_out and section in good:
+            problems.append(f"[{section}] is not used by the method {good['method']['name']!r}; leave it out")
+    mask, method = good.get("mask", {}), good.get("method", {})
+    written = [key for key in MASK_KEYS if key in mask]
+    method |= {key: mask.pop(key) for key in written}
     for section in PARTS:
-        values[section] = _part(section, good.get(section, {}), problems)
+        if section not in left_out:
+            found: list[str] = []
+            values[section] = _part(section, method if section == "method" else good.get(section, {}), found)
+            problems += [_where_written(text, written) for text in found]
     if problems:
         raise ConfigError(problems, name)
     return Recipe(id=name, **values)
@@ -129,12 +128,28 @@ def merge(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]
         if section in PARTS and change.get("name", old.get("name")) != old.get("name"):
             registry = find_registry(section)
             if change["name"] in registry.names():
-                known = {*registry.options(change["name"]), *MODEL_KEYS}
+                known = {*registry.options(change["name"]), *MASK_KEYS}
                 old = {key: value for key, value in old.items() if key in known}
             if section == "data" and "published" not in changes:
                 out.pop("published", None)  # the paper's number is for its own data
         out[section] = {**old, **change}
+    if "method" in changes:
+        for section in _unused(out["method"]):
+            if section not in changes:
+                out.pop(section, None)  # of the method that was replaced
     return out
+
+
+def _unused(method: Any) -> list[str]:
+    """Sections of parts a method does not have; none where its name is not known."""
+    registry, name = find_registry("method"), method.get("name") if isinstance(method, Mapping) else None
+    return [s for s in OF_METHOD if s not in registry.takes(name)] if name in registry.names() else []
+
+
+def _where_written(problem: str, keys: Iterable[str]) -> str:
+    """A problem of an option of the method, named as the recipe has it."""
+    named = problem.startswith("method.") and problem.removeprefix("method.").startswith(tuple(keys))
+    return problem.replace("method.", "mask.", 1) if named else problem
 
 
 def _read(path: Path) -> dict[str, Any]:

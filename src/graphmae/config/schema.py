@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+MASK_KEYS = ("remask", "drop_edge", "mask_edges")  # options of a method that are written in [mask], where it has one
+
 
 @dataclass(frozen=True)
 class Part:
@@ -66,7 +68,7 @@ class Evaluation:
     batch_size: int = 0  # graphs per step of the probe, where there are several; 0: all at once
     rule: Literal["last", "best-validation", "folds", "chosen"] = "last"  # the score that is reported first
     # "all": every one that applies. Nodes: raw, untrained, supervised; whole graphs: raw, untrained, wl.
-    baselines: tuple[Literal["all", "raw", "untrained", "supervised", "wl"], ...] = ("all",)
+    baselines: tuple[str, ...] = ("all",)
     supervised_lr: float = 0.005
     supervised_weight_decay: float = 5e-4
     supervised_epochs: int = 200
@@ -175,19 +177,18 @@ class Recipe:
 
     id: str
     data: Part
-    mask: Part
     encoder: Part
-    decoder: Part
-    loss: Part
+    method: Part = Part("graphmae")
+    # What the method is made of, beside the encoder; None: it has no such part.
+    mask: Part | None = None
+    decoder: Part | None = None
+    loss: Part | None = None
     about: About = About()
     train: Train = Train()
     evaluation: Evaluation = Evaluation()
     finetune: Finetune | None = None
     supervised: Supervised | None = None
     published: Published | None = None
-    remask: Literal["zero", "learnable", "none"] = "zero"
-    drop_edge: float = 0.0
-    mask_edges: bool = False
 
     def override(self, *assignments: str) -> Recipe:
         """A changed copy: `recipe.override("mask.rate=0.75", "encoder.name=gcn")`.
@@ -203,12 +204,11 @@ class Recipe:
         from dataclasses import asdict
 
         out: dict[str, Any] = {"about": asdict(self.about)}
-        for section in ("data", "mask", "encoder", "decoder", "loss"):
-            part: Part = getattr(self, section)
-            out[section] = {"name": part.name, **part.options}
-        out["mask"] |= {"remask": self.remask, "drop_edge": self.drop_edge}
-        if self.mask_edges:
-            out["mask"]["mask_edges"] = True
+        for section in ("data", "method", "mask", "encoder", "decoder", "loss"):
+            if (part := getattr(self, section)) is not None:
+                out[section] = {"name": part.name, **part.options}
+        if self.mask is not None:
+            out["mask"] |= {key: out["method"].pop(key) for key in MASK_KEYS if key in out["method"]}
         out["train"] = asdict(self.train)
         out["evaluation"] = {**asdict(self.evaluation), "baselines": list(self.evaluation.baselines)}
         if self.finetune is not None:

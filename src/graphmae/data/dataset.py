@@ -1,100 +1,88 @@
-"""A data set for node tasks: graphs, which of them the encoder may see, and where the labels for the probe are."""
+"""The contract of a data set: what it is made of, how it is batched and evaluated, which recipe fits it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import combinations
-from typing import Any, ClassVar, Literal
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-import torch
 from torch import Tensor
-from torch_geometric.data import Data
 
 from ..registry import Registry
-from ..runtime.errors import DataError
+from ..runtime.errors import InputError
 
-REGISTRY: Registry[Any] = Registry("data", supplied=["root"])  # builds a NodeDataset or a GraphSet
-Split = Literal["train", "val", "test"]
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+    from .graphset import GraphSet
+
+REGISTRY: Registry[Dataset] = Registry("data", supplied=["root"])
+Task = Literal["node", "graph", "molecule", "none"]
 
 
-@dataclass(frozen=True)
-class NodeDataset:
-    """Graphs and splits; transductive and inductive alike.
+class Dataset:
+    """Graphs and, for evaluation alone, labels.
 
     Attributes:
-        graphs: every graph once, as PyG `Data` with `x` [N, d], `edge_index` [2, E] and `y` ([N] or [N, classes]).
-        pretrain: positions of the graphs pre-training may see.
-        splits: for each split, (position of a graph, [N] bool mask of its nodes).
-        treatment: how features and self-loops were treated, as `from_data` takes it; stored with every model.
-        whole: positions of the graphs that hold every node once; None: all of them.
+        task: what is predicted when it is evaluated: labels of nodes, of whole graphs, measured targets of molecules,
+            or nothing, for sets that are there to pre-train on.
+        default_recipe: what `recipe = "auto"` starts from.
+        treatment: how features and self-loops were treated; stored with every model.
+        in_channels: width of the node features.
+        metric: the name of the score.
     """
 
+    task: ClassVar[Task]
+    default_recipe: ClassVar[str]
     name: str
-    graphs: tuple[Data, ...]
-    pretrain: tuple[int, ...]
-    splits: Mapping[str, Sequence[tuple[int, Tensor]]]
-    treatment: Mapping[str, Any] = field(default_factory=dict)
-    whole: tuple[int, ...] | None = None
-    default_recipe: ClassVar[str] = "default"  # what `recipe = "auto"` starts from
-
-    @classmethod
-    def transductive(cls, name: str, data: Data) -> NodeDataset:
-        """One graph, seen whole; its `train_mask`, `val_mask`, `test_mask` say which labels go where."""
-        splits = {s: ((0, data[f"{s}_mask"]),) for s in ("train", "val", "test") if f"{s}_mask" in data}
-        return cls(name, (data,), (0,), splits)
+    treatment: Mapping[str, Any]
+    in_channels: int
+    metric: str
 
     @property
-    def in_channels(self) -> int:
-        return int(self.graphs[0].x.size(1))
+    def target_channels(self) -> int:
+        """How many of the features, the first ones, can be reconstructed."""
+        return self.in_channels
+
+    def summary(self) -> Iterator[tuple[str, int]]:
+        """("nodes", 2708), …: for people, and for the card of a model."""
+        raise NotImplementedError
 
     def check_labels(self) -> None:
         """Refuse a set that cannot be evaluated, and say what it lacks."""
-        if not all("y" in graph for graph in self.graphs):
-            raise DataError(f"{self.name} has no labels (y), so it cannot be evaluated")
-        for split in ("train", "val", "test"):
-            if split not in self.splits:
-                raise DataError(f"{self.name} has labels but no {split}_mask, so it cannot be evaluated")
-            if not any(bool(mask.any()) for _, mask in self.splits[split]):
-                raise DataError(f"the {split} split of {self.name} is empty, so it cannot be evaluated")
-        for a, b in combinations(("train", "val", "test"), 2):
-            shared = sum(int((m & n).sum()) for i, m in self.splits[a] for j, n in self.splits[b] if i == j)
-            if shared:
-                raise DataError(
-                    f"{self.name}: {shared} nodes are in both the {a} and the {b} split; they must not overlap"
-                )
-        if not self.multilabel and self.num_classes < 2:
-            raise DataError(f"{self.name} has a single class, so there is nothing to evaluate")
-
-    @property
-    def multilabel(self) -> bool:
-        return "y" in self.graphs[0] and self.graphs[0].y.dim() == 2
-
-    @property
-    def metric(self) -> str:
-        return "micro-f1" if self.multilabel else "accuracy"
-
-    @property
-    def num_classes(self) -> int:
-        if self.multilabel:
-            return int(self.graphs[0].y.size(1))
-        return 1 + max(int(graph.y.max()) for graph in self.graphs)
+        raise NotImplementedError
 
     def pretrain_graphs(self) -> list[Data]:
-        return [self.graphs[i] for i in self.pretrain]
+        """The graphs pre-training sees, each a `Data`; none where there are many, which come as `pretrain_sets`."""
+        return []
 
-    def every_node(self) -> list[Data]:
-        """Graphs that together hold every node exactly once."""
-        return list(self.graphs) if self.whole is None else [self.graphs[i] for i in self.whole]
+    def pretrain_sets(self) -> Iterator[GraphSet]:
+        """What pre-training sees as sets of graphs, to be cut into batches."""
+        raise NotImplementedError
 
-    def gather(self, per_graph: list[Tensor], split: Split) -> tuple[Tensor, Tensor]:
-        """Rows of `per_graph` (one tensor per graph, one row per node) and labels that belong to a split."""
-        rows = [per_graph[i][mask.to(per_graph[i].device)] for i, mask in self.splits[split]]
-        labels = [self.graphs[i].y[mask] for i, mask in self.splits[split]]
-        return torch.cat(rows), torch.cat(labels).to(rows[0].device)
+    def features_to_check(self) -> Iterator[Tensor]:
+        """[N, in_channels] numbers that might not fit a loss; none where all are categories."""
+        yield from ()
 
-    def summary(self) -> Iterator[tuple[str, int]]:
-        yield "graphs", len(self.graphs)
-        yield "nodes", sum(int(g.num_nodes) for g in self.graphs)
-        yield "edges", sum(int(g.edge_index.size(1)) for g in self.graphs)
-        yield "features", self.in_channels
+    def node_graphs(self) -> Iterator[Data]:
+        """Graphs that together have every node once."""
+        raise InputError(f"{self.name} has one embedding per molecule; level 'node' is for graphs")
+
+    def graph_sets(self) -> Iterator[GraphSet]:
+        """All graphs, some at a time, in order."""
+        raise NotImplementedError
+
+    def single_graph(self) -> Data:
+        """The one graph with every node; refused where there are several."""
+        raise InputError(f"{self.name} is a set of graphs; this is for a single graph")
+
+    def node_rows(self, rows: Tensor) -> Tensor:
+        """From one row per node of the single graph to one per row of what the data set was made of."""
+        return rows
+
+    def graph_rows(self, rows: Tensor) -> Tensor:
+        """From one row per graph to one per row of what the data set was made of."""
+        return rows
+
+    def node_ids(self) -> Any:
+        """What the nodes' rows are called there (an Arrow array); None: they are just counted."""
+        return None

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from .dataset import NodeDataset
+from .nodes import NodeDataset
 
 SAMPLE = 20_000
 

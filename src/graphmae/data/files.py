@@ -13,7 +13,8 @@ from torch_geometric.data.storage import GlobalStorage
 
 from ..runtime.errors import DataError, unknown
 from .checks import check_graph
-from .dataset import REGISTRY, NodeDataset
+from .dataset import REGISTRY
+from .nodes import NodeDataset
 from .scaling import Features, prepare
 from .tables import TableGraph, from_tables
 

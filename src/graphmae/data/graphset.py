@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
 from ..runtime.errors import DataError
+from .dataset import Dataset
 
 SHOWN = 5  # problems of single graphs that are spelled out in one report
 
 
 @dataclass(frozen=True, eq=False)
-class GraphSet:
+class GraphSet(Dataset):
     """Graphs one after another; graph g has nodes `node_ptr[g]:node_ptr[g+1]` and edges `edge_ptr[g]:edge_ptr[g+1]`.
 
     Attributes:
@@ -46,7 +47,9 @@ class GraphSet:
     edge_sums: Tensor | None = None
     edge_codes: Tensor | None = None
     edge_table: Tensor | None = None
-    default_recipe: ClassVar[str] = "default-graph"  # what `recipe = "auto"` starts from
+    task = "graph"
+    default_recipe = "default-graph"
+    metric = "accuracy"
 
     @classmethod
     def from_list(cls, name: str, graphs: Sequence[Data]) -> GraphSet:
@@ -78,7 +81,7 @@ class GraphSet:
         return len(self.node_ptr) - 1
 
     @property
-    def in_channels(self) -> int:
+    def in_channels(self) -> int:  # type: ignore[override]
         return int(self.x.size(1)) if self.num_codes is None else sum(_columns(self.num_codes))
 
     @property
@@ -92,10 +95,6 @@ class GraphSet:
             raise DataError(f"{self.name} has no labels (y), so it has no classes")
         return 1 + int(self.y.max())
 
-    @property
-    def metric(self) -> str:
-        return "accuracy"
-
     def check_labels(self) -> None:
         """Refuse a set that cannot be evaluated, and say what it lacks."""
         if self.y is None:
@@ -103,9 +102,18 @@ class GraphSet:
         if len(self.y.unique()) < 2:
             raise DataError(f"{self.name} has a single class, so there is nothing to evaluate")
 
-    def pretrain_graphs(self) -> GraphSet:
-        """What pre-training sees: all graphs, without their labels."""
-        return replace(self, y=None)
+    def pretrain_sets(self) -> Iterator[GraphSet]:
+        yield replace(self, y=None)
+
+    def features_to_check(self) -> Iterator[Tensor]:
+        if self.num_codes is None:  # one-hot: nothing can be wrong with them
+            yield self.x
+
+    def node_graphs(self) -> Iterator[Data]:
+        return (self.graph(i) for i in range(len(self)))
+
+    def graph_sets(self) -> Iterator[GraphSet]:
+        yield self
 
     def features(self, rows: Tensor | slice) -> Tensor:
         """[rows, in_channels] float32; one-hot features are made here, for these rows alone."""

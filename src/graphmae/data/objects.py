@@ -11,8 +11,8 @@ from scipy.sparse import coo_matrix
 from torch_geometric.data import Data
 
 from ..runtime.errors import DataError
-from .dataset import NodeDataset
 from .files import from_data
+from .nodes import NodeDataset
 from .scaling import Features
 from .tables import TableGraph, from_tables
 

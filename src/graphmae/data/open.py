@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeAlias, get_args
+from typing import Any, get_args
 
 import numpy as np
 import torch
@@ -15,16 +15,14 @@ from torch_geometric.data import Batch, Data
 from torch_geometric.data import Dataset as PyGDataset
 
 from ..runtime.errors import ConfigError, DataError, InputError, unknown
-from .dataset import REGISTRY, NodeDataset
+from .dataset import REGISTRY, Dataset
 from .files import from_data, read_graph
 from .graphset import GraphSet
-from .molecules import MoleculeStore
 from .objects import from_networkx, from_scipy
 from .scaling import Features
 from .tables import TableGraph, from_tables, is_table
 
 MOLECULES = (".smi", ".smiles")  # plain or .gz
-Dataset: TypeAlias = NodeDataset | GraphSet | MoleculeStore
 Nothing: Mapping[str, Any] = {}
 
 
@@ -138,7 +136,7 @@ def of_one_graph(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _in_memory(source: Any, columns: Mapping[str, Any], inputs: Mapping[str, Any]) -> Dataset:
-    if isinstance(source, NodeDataset | GraphSet | MoleculeStore):
+    if isinstance(source, Dataset):
         if isinstance(source, TableGraph) and inputs and source.treatment != inputs:
             raise InputError(
                 "this graph was not encoded as the model's was: make it with from_tables(…, treatment=model.inputs)"

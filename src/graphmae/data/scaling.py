@@ -13,7 +13,8 @@ from torch_geometric.utils import add_self_loops, remove_self_loops
 
 from ..runtime.errors import DataError
 from .checks import check_graph
-from .dataset import REGISTRY, NodeDataset
+from .dataset import REGISTRY
+from .nodes import NodeDataset
 
 Features = Literal["row-normalize", "standardize", "raw"]
 

@@ -7,12 +7,18 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from .dataset import NodeDataset
+from .dataset import Dataset
+from .nodes import NodeDataset
 
 
-def with_split(dataset: NodeDataset) -> NodeDataset:
-    """The data set itself, or with a random split where it has labels and no masks."""
-    if dataset.splits or len(dataset.graphs) != 1 or "y" not in dataset.graphs[0]:
+def with_split(dataset: Dataset) -> Dataset:
+    """The data set itself, or with a random split where its nodes have labels and no masks."""
+    if (
+        not isinstance(dataset, NodeDataset)
+        or dataset.splits
+        or len(dataset.graphs) != 1
+        or "y" not in dataset.graphs[0]
+    ):
         return dataset
     masks = stratified_split(dataset.graphs[0].y)
     return replace(dataset, splits={split: ((0, mask),) for split, mask in masks.items()})

@@ -1,10 +1,10 @@
 """Step 4: decoders, which exist in pre-training only. Register your own with `@graphmae.decoders.register`."""
 
-from .base import REGISTRY, Decoder
+from .base import REGISTRY, Decoder, check_widths
 from .graph import GAT, GCN, GIN, MoleculeGIN
 from .pointwise import MLP, Linear
 
-register, build, names, describe = REGISTRY.register, REGISTRY.build, REGISTRY.names, REGISTRY.describe
+register, build, names = REGISTRY.register, REGISTRY.build, REGISTRY.names
 
 __all__ = [
     "GAT",
@@ -16,7 +16,7 @@ __all__ = [
     "Linear",
     "MoleculeGIN",
     "build",
-    "describe",
+    "check_widths",
     "names",
     "register",
 ]

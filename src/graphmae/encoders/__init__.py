@@ -6,7 +6,7 @@ from .gcn import GCN
 from .gin import GIN
 from .molecule import MoleculeGIN
 
-register, build, names, describe = REGISTRY.register, REGISTRY.build, REGISTRY.names, REGISTRY.describe
+register, build, names = REGISTRY.register, REGISTRY.build, REGISTRY.names
 
 __all__ = [
     "GAT",
@@ -17,7 +17,6 @@ __all__ = [
     "MoleculeGIN",
     "StackedEncoder",
     "build",
-    "describe",
     "names",
     "register",
 ]

@@ -1,38 +1,38 @@
-"""How good embeddings are, always beside their baselines."""
+"""How good embeddings are, compared with their baselines."""
 
 from .clustering import cluster_scores
+from .evaluator import BASELINES, Evaluator, Row, baseline, evaluates, evaluator_for
 from .fingerprints import ROWS as FINGERPRINT_ROWS
 from .fingerprints import fingerprint_scores
 from .frozen import frozen_scores
-from .graphs import judge_graphs
-from .kinds import fitted_to
-from .linear_probe import linear_probe, linear_probes
+from .graphs import GraphEvaluator
+from .linear_probe import linear_probes
 from .links import common_neighbours, edge_embeddings, link_scores, split_edges
 from .metrics import roc_auc, score
 from .neighbours import neighbour_score
-from .rows import judge, judge_seeds, raw_scores, representation_scores
+from .nodes import NodeEvaluator
 from .supervised import run_supervised, supervised_scores
-from .svm import check_folds, svm_folds, svm_scores
+from .svm import svm_folds, svm_scores
 from .untrained import settle_norms
 
 __all__ = [
+    "BASELINES",
     "FINGERPRINT_ROWS",
-    "check_folds",
+    "Evaluator",
+    "GraphEvaluator",
+    "NodeEvaluator",
+    "Row",
+    "baseline",
     "cluster_scores",
     "common_neighbours",
     "edge_embeddings",
+    "evaluates",
+    "evaluator_for",
     "fingerprint_scores",
-    "fitted_to",
     "frozen_scores",
-    "judge",
-    "judge_graphs",
-    "judge_seeds",
-    "linear_probe",
     "linear_probes",
     "link_scores",
     "neighbour_score",
-    "raw_scores",
-    "representation_scores",
     "roc_auc",
     "run_supervised",
     "score",

@@ -1,11 +1,14 @@
-"""The rows of a comparison table for whole graphs. Every row is scored twice: as the recipe reads an embedding (layers,
-readout, scaling), and as the row itself chooses to, inside each fold."""
+"""Whole graphs: a support vector machine in ten folds, and the baselines.
+
+Every row is scored twice: as the recipe reads an embedding (layers, readout, scaling), and as the row itself chooses
+to, inside each fold.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,64 +21,75 @@ from ..encoders import StackedEncoder
 from ..inference.embedding import READOUTS, embed_graphs, every_layer
 from ..runtime.errors import DataError
 from ..runtime.seed import preserved_randomness
-from .svm import MANY, FoldScores, Pooled, Reading, kernel_folds, summary, svm_folds
+from .evaluator import Evaluator, MakeEncoder, Row, baseline, evaluates
+from .svm import MANY, FoldScores, Pooled, Reading, check_folds, kernel_folds, summary, svm_folds
 from .untrained import settle_norms
 from .weisfeiler_lehman import ITERATIONS, wl_kernels
 
-Scores = dict[str, float]
+
+@evaluates("graph")
+class GraphEvaluator(Evaluator):
+    """A support vector machine in ten folds; the seed shuffles them."""
+
+    rules = ("folds", "chosen")
+    dataset: GraphSet
+
+    def __init__(self, dataset: GraphSet, settings: Evaluation, device: torch.device) -> None:
+        if dataset.y is None:
+            raise DataError(f"{dataset.name} has no labels (y), so it cannot be evaluated")
+        self.labels = dataset.y.numpy()
+        check_folds(self.labels)
+        super().__init__(dataset, settings, device)
+
+    def score(self, encoder: nn.Module, seeds: Sequence[int]) -> list[Row]:
+        pooled = pooled_layers(encoder, self.dataset, self.device)
+        return [self.score_rows(pooled, seed, layers_of(encoder)) for seed in seeds]
+
+    def score_rows(self, pooled: Pooled, seed: int, layers: str = "last") -> Row:
+        """One representation of every graph, read as the recipe says and as each fold chooses."""
+        held = Reading(layers, self.settings.readout, self.settings.standardize)
+        chooses = self.settings.choose or self.settings.rule == "chosen"
+        readings = pooled.readings() if chooses else [held]
+        return _row(svm_folds(pooled, self.labels, seed, readings, held), held)
 
 
-class GraphRows(NamedTuple):
-    """Scores of every row, and what its folds found."""
-
-    rows: dict[str, Scores]
-    folds: dict[str, dict[str, Any]]
-
-
-def judge_graphs(
-    encoder: nn.Module,
-    make_encoder: Callable[[], nn.Module],
-    graphs: GraphSet,
-    config: Evaluation,
-    seed: int,
-    device: torch.device,
-) -> GraphRows:
-    """The pre-trained encoder and every baseline asked for: row name → scores.
-
-    `seed` shuffles the folds and initialises the untrained encoder. Randomness outside is left alone.
-    """
-    if graphs.y is None:
-        raise DataError(f"{graphs.name} has no labels (y), so it cannot be evaluated")
-    labels = graphs.y.numpy()
-    out = GraphRows({}, {})
-
-    def score(row: str, pooled: Pooled, layers: str = "last") -> None:
-        held = Reading(layers, config.readout, config.standardize)
-        readings = pooled.readings() if config.choose or config.rule == "chosen" else [held]
-        _record(out, row, svm_folds(pooled, labels, seed, readings, held), held)
-
-    with preserved_randomness(seed):
-        layers = encoder.output if isinstance(encoder, StackedEncoder) else "last"
-        score("pretrained", pooled_layers(encoder, graphs, device), layers)
-        if "raw" in config.baselines:
-            score("raw", pooled_features(graphs))
-        if "untrained" in config.baselines:
-            fresh = settle_norms(make_encoder(), graphs, device)
-            score("untrained", pooled_layers(fresh, graphs, device), layers)
-        if "wl" in config.baselines:
-            given = {Reading("-", f"{steps} steps"): kernel for steps, kernel in enumerate(_wl(graphs))}
-            held = Reading("-", f"{ITERATIONS} steps")
-            _record(out, "wl", kernel_folds(given, labels, seed, held), held)
-    return out
+@baseline("graph", "raw")
+def raw(evaluator: GraphEvaluator, make_encoder: MakeEncoder, seeds: Sequence[int]) -> list[Row]:
+    """The features themselves, pooled."""
+    pooled = pooled_features(evaluator.dataset)
+    return [evaluator.score_rows(pooled, seed) for seed in seeds]
 
 
-def _record(out: GraphRows, row: str, folds: Sequence[FoldScores], held: Reading) -> None:
+@baseline("graph", "untrained")
+def untrained(evaluator: GraphEvaluator, make_encoder: MakeEncoder, seeds: Sequence[int]) -> list[Row]:
+    """The same encoder as it was initialised, another one for every seed."""
+    rows = []
+    for seed in seeds:
+        with preserved_randomness(seed):
+            rows += evaluator.score(settle_norms(make_encoder(), evaluator.dataset, evaluator.device), [seed])
+    return rows
+
+
+@baseline("graph", "wl")
+def weisfeiler_lehman(evaluator: GraphEvaluator, make_encoder: MakeEncoder, seeds: Sequence[int]) -> list[Row]:
+    """The Weisfeiler–Lehman subtree kernel."""
+    kernels_of = {Reading("-", f"{steps} steps"): kernel for steps, kernel in enumerate(_wl(evaluator.dataset))}
+    held = Reading("-", f"{ITERATIONS} steps")
+    return [_row(kernel_folds(kernels_of, evaluator.labels, seed, held), held) for seed in seeds]
+
+
+def layers_of(encoder: nn.Module) -> str:
+    """Which layers are the encoder's embedding."""
+    return encoder.output if isinstance(encoder, StackedEncoder) else "last"
+
+
+def _row(folds: Sequence[FoldScores], held: Reading) -> Row:
     """`folds` is the recipe's reading, `chosen` the row's own choice; what each fold chose and by what is kept."""
-    out.rows[row] = summary(folds, held)
+    scores = summary(folds, held)
     if len(folds[0].inner) > 1:
-        mine = summary(folds)
-        out.rows[row] |= {"chosen": mine["folds"], "inner-chosen": mine["inner"]}
-    out.folds[row] = {
+        own = summary(folds)
+        scores |= {"chosen": own["folds"], "inner-chosen": own["inner"]}
+    details: dict[str, Any] = {
         "held": str(held),
         "held-test": [_percent(fold.test[held]) for fold in folds],
         "held-inner": [_percent(fold.inner[held]) for fold in folds],
@@ -84,6 +98,7 @@ def _record(out: GraphRows, row: str, folds: Sequence[FoldScores], held: Reading
         "chosen-inner": [_percent(fold.inner[fold.chosen]) for fold in folds],
         "inner": {str(name): [_percent(fold.inner[name]) for fold in folds] for name in folds[0].inner},
     }
+    return Row(scores, details)
 
 
 def _percent(share: float) -> float:

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from ..config import Evaluation
 from ..runtime.seed import preserved_randomness
-from ..training import fit
+from ..training import CapturedStep, Trainer, make_optimizer
 from .metrics import by_rule, classification_loss, score
 
 Rows = tuple[Tensor, Tensor]  # (features [M, d], labels)
@@ -60,7 +60,7 @@ def linear_probes(
         validation.append(score(layers(val_x), val_y))
         tests.append(score(layers(test_x), test_y))
 
-    def loss(batch: Rows) -> Tensor:
+    def loss(layers: _Layers, batch: Rows) -> Tensor:
         features, labels = batch
         logits, repeats = layers(features), [len(seeds), *[1] * (labels.dim() - 1)]
         return len(seeds) * classification_loss(logits.flatten(0, 1), labels.repeat(repeats))
@@ -69,22 +69,10 @@ def linear_probes(
     if config.batch_size and sizes:
         steps = [sum(sizes[at : at + config.batch_size]) for at in range(0, len(sizes), config.batch_size)]
         batches = list(zip(x.split(steps), y.split(steps), strict=True))
+    optimizer = make_optimizer(layers, config.lr, config.weight_decay)
+    trainer = Trainer(layers, loss, optimizer, after_epoch=[after_epoch])
+    if device.type == "cuda" and len(batches) == 1:
+        trainer.record = CapturedStep
     with preserved_randomness():
-        fit(
-            layers,
-            loss,
-            lambda: batches,
-            epochs=config.epochs,
-            lr=config.lr,
-            weight_decay=config.weight_decay,
-            capture=device.type == "cuda" and len(batches) == 1,
-            after_epoch=after_epoch,
-        )
+        trainer.fit(batches, config.epochs * len(batches))
     return [by_rule([v[s] for v in validation], [t[s] for t in tests]) for s in range(len(seeds))]
-
-
-def linear_probe(
-    train: Rows, val: Rows, test: Rows, num_classes: int, config: Evaluation, seed: int, device: torch.device
-) -> dict[str, float]:
-    """The scores of one probe."""
-    return linear_probes(train, val, test, num_classes, config, [seed], device)[0]

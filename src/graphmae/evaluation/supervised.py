@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,13 +18,12 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from .. import decoders, encoders, kernels
-from ..batching import GraphStore
-from ..batching.store import GraphBatch
+from ..batching import Batch, GraphStore, Shuffled
 from ..config import Evaluation, Recipe, Supervised
 from ..data import GraphSet, NodeDataset
 from ..runtime.environment import peak_bytes
 from ..runtime.seed import preserved_randomness
-from ..training import fit
+from ..training import CapturedBatches, CapturedStep, Trainer, make_optimizer
 from .metrics import by_rule, classification_loss, score
 from .svm import FOLDS
 
@@ -56,13 +56,9 @@ class GraphClassifier(nn.Module):
         width = int(encoder.out_channels)  # type: ignore[arg-type]
         self.head = nn.Linear(width * len(self.ways), num_classes)
 
-    def forward(self, batch: GraphBatch) -> Tensor:
+    def forward(self, batch: Batch) -> Tensor:
         """[B, classes]."""
-        assert batch.graph.sizes is not None
-        codes, ptr = (
-            self.encoder(batch.x, batch.edges(self.encoder)),
-            nn.functional.pad(batch.graph.sizes.cumsum(0), (1, 0)),
-        )
+        codes, ptr = self.encoder(batch.x, batch.edges(self.encoder)), batch.pointer
         pooled = torch.cat([kernels.pool(codes, ptr, way) for way in self.ways], dim=1)
         return self.head(nn.functional.dropout(pooled, self.dropout, self.training))
 
@@ -89,7 +85,7 @@ def _train_nodes(
     validation: list[Tensor] = []
     tests: list[Tensor] = []
 
-    def step(batch: tuple[Data, Tensor]) -> Tensor:
+    def loss(module: NodeClassifier, batch: tuple[Data, Tensor]) -> Tensor:
         graph, nodes = batch
         logits = module(graph.x, graph.edge_index).index_select(0, nodes)
         return classification_loss(logits, graph.y.index_select(0, nodes))
@@ -105,23 +101,22 @@ def _train_nodes(
         validation.append(score(*dataset.gather(logits, "val")))
         tests.append(score(*dataset.gather(logits, "test")))
 
-    capture = device.type == "cuda" and kernels.has("cuda") and len(training) == 1
-    fit(
-        module, step, lambda: training, epochs=epochs, lr=lr, weight_decay=weight_decay, capture=capture,
-        after_epoch=after_epoch,
-    )  # fmt: skip
+    trainer = Trainer(module, loss, make_optimizer(module, lr, weight_decay), after_epoch=[after_epoch])
+    if device.type == "cuda" and kernels.has("cuda") and len(training) == 1:
+        trainer.record = CapturedStep
+    trainer.fit(training, epochs * len(training))
     return by_rule(validation, tests)
 
 
 def run_supervised(
     recipe: Recipe,
-    dataset: NodeDataset | GraphSet,
+    dataset: Any,
     seed: int,
     device: torch.device,
 ) -> dict[str, Any]:
     """One seed: every candidate is trained, the one with the best validation score is reported."""
     began = time.monotonic()
-    if isinstance(dataset, GraphSet):
+    if dataset.task == "graph":
         found = _fold_scores(recipe, dataset, seed, device)
     else:
         tried = [(_one_candidate(made, dataset, seed, device), text) for made, text in _candidates(recipe)]
@@ -145,7 +140,7 @@ def _candidates(recipe: Recipe) -> Iterator[tuple[Recipe, str]]:
 
 def _one_candidate(recipe: Recipe, dataset: NodeDataset, seed: int, device: torch.device) -> Scores:
     settings = recipe.supervised
-    assert settings is not None
+    assert settings is not None and recipe.decoder is not None
     with preserved_randomness(seed):
         encoder = encoders.build(recipe.encoder.name, in_channels=dataset.in_channels, **recipe.encoder.options)
         output = decoders.build(
@@ -204,7 +199,8 @@ def _train_graphs(
     batches = [store.take(some) for some in ids.split(AT_ONCE)]
     truth = targets[ids.to(device)]
 
-    def step(batch: GraphBatch) -> Tensor:
+    def loss(module: GraphClassifier, batch: Batch) -> Tensor:
+        assert batch.ids is not None
         return classification_loss(module(batch), targets.index_select(0, batch.ids))
 
     @torch.no_grad()
@@ -214,16 +210,10 @@ def _train_graphs(
         validation.append(score(logits[: len(held)], truth[: len(held)]))
         tests.append(score(logits[len(held) :], truth[len(held) :]))
 
-    on_cuda = device.type == "cuda" and kernels.has("cuda") and getattr(module.encoder, "records_steps", False)
-
-    def epoch() -> Iterator[Any]:
-        order = train[torch.randperm(len(train))]
-        for some in order.split(settings.batch_size):
-            if len(some) > 1:
-                yield some if on_cuda else store.take(some)
-
-    fit(
-        module, step, epoch, epochs=settings.epochs, lr=settings.lr, weight_decay=settings.weight_decay,
-        store=store if on_cuda else None, after_epoch=after_epoch,
-    )  # fmt: skip
+    optimizer = make_optimizer(module, settings.lr, settings.weight_decay)
+    trainer = Trainer(module, loss, optimizer, after_epoch=[after_epoch])
+    shuffled = Shuffled(train, settings.batch_size, store.take, pairs=True)
+    if device.type == "cuda" and kernels.has("cuda") and getattr(module.encoder, "records_steps", False):
+        trainer.record, shuffled.take = partial(CapturedBatches, store=store), None
+    trainer.fit(shuffled, settings.epochs * len(shuffled))
     return by_rule(validation, tests)

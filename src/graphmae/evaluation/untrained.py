@@ -15,8 +15,7 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _NormBase
 
 from ..batching import GraphStore
-from ..data import GraphSet, MoleculeStore, NodeDataset
-from ..data.molecules import Assay
+from ..data import Dataset
 from ..layers import NormAct
 from ..runtime.seed import preserved_randomness
 
@@ -24,9 +23,7 @@ AT_ONCE = 256
 
 
 @torch.no_grad()
-def settle_norms(
-    encoder: nn.Module, dataset: NodeDataset | GraphSet | MoleculeStore | Assay, device: torch.device
-) -> nn.Module:
+def settle_norms(encoder: nn.Module, dataset: Dataset, device: torch.device) -> nn.Module:
     """Set the statistics of every batch norm by one pass over the unlabelled graphs, in place, without dropout."""
     norms = [m for m in encoder.modules() if isinstance(m, _NormBase) and m.running_mean is not None]
     if not norms:
@@ -48,15 +45,12 @@ def settle_norms(
     return encoder.eval()
 
 
-def _batches(
-    encoder: nn.Module, dataset: NodeDataset | GraphSet | MoleculeStore | Assay, device: torch.device
-) -> Iterator[tuple[Tensor, Any]]:
-    graphs = dataset.graphs() if isinstance(dataset, Assay) else dataset.pretrain_graphs()
-    if isinstance(graphs, list):
+def _batches(encoder: nn.Module, dataset: Dataset, device: torch.device) -> Iterator[tuple[Tensor, Any]]:
+    if graphs := dataset.pretrain_graphs():
         for graph in graphs:
             yield graph.x.to(device), graph.edge_index.to(device)
         return
-    store = GraphStore(graphs.parts() if isinstance(graphs, MoleculeStore) else graphs, device)
+    store = GraphStore(dataset.pretrain_sets(), device)
     order = torch.randperm(len(store), generator=torch.Generator().manual_seed(0))
     for ids in order.chunk(max(1, len(store) // AT_ONCE)):  # about the same size each: none of a single node
         batch = store.take(ids)

@@ -15,13 +15,14 @@ import torch
 
 from .. import config, methods
 from ..config import Recipe
-from ..data import REGISTRY, GraphSet, MoleculeStore, NodeDataset
+from ..data import REGISTRY, NodeDataset
 from ..data.facts import GraphFacts, facts_of_graph
 from ..data.open import is_named, open_dataset, section_of
 from ..runtime.environment import free_bytes
 from ..runtime.errors import InputError
 
-PRETRAINING = ("about", "data", "mask", "encoder", "decoder", "loss", "train", "evaluation")  # the sections it uses
+# The sections pre-training uses.
+PRETRAINING = ("about", "data", "method", "mask", "encoder", "decoder", "loss", "train", "evaluation")
 AUTO = "auto"  # the recipe is chosen by the data
 logger = logging.getLogger("graphmae")
 MOST_NODES = 400_000  # at once; beyond it a graph is trained in parts
@@ -65,7 +66,7 @@ def recipe_for(
     of_data = [text for text in changes if text.startswith("data.")]
     dataset = opened(config.load(with_data("default"), of_data))
     base = with_data(dataset.default_recipe)
-    if isinstance(dataset, NodeDataset):
+    if dataset.task == "node" and base["method"]["name"] == "graphmae":
         chosen, reasons = choose(dataset)
         for line in reasons:
             logger.info("%s", line)
@@ -143,7 +144,7 @@ def _by_kind(
 
 def check_memory(dataset: Any, recipe: Recipe, device: torch.device) -> None:
     """Refuse a run that needs more memory than there is, with what would help; sets of graphs come in batches."""
-    if isinstance(dataset, GraphSet | MoleculeStore):
+    if dataset.task != "node":
         return
     needed, there = needed_bytes(dataset, recipe), free_bytes(str(device))
     if there and needed > there:

@@ -15,7 +15,7 @@ from .. import evaluation, pretrained
 from ..config import Finetune, Part, Recipe
 from ..data.molecules import Assay
 from ..finetuning import Predictor, finetune_predictor
-from ..methods import GraphMAE
+from ..methods import Method
 from ..runtime.environment import peak_bytes
 from ..runtime.errors import ConfigError, InputError
 from ..runtime.seed import preserved_randomness
@@ -24,7 +24,7 @@ from ..training.progress import Display
 from .folder import RunFolder
 
 
-def starting_point(recipe: Recipe, assay: Assay) -> tuple[Recipe, GraphMAE]:
+def starting_point(recipe: Recipe, assay: Assay) -> tuple[Recipe, Method]:
     """The checkpoint a recipe fine-tunes, and the recipe with the parts that checkpoint was made of."""
     settings = settings_of(recipe)
     if not settings.checkpoint:
@@ -37,11 +37,11 @@ def starting_point(recipe: Recipe, assay: Assay) -> tuple[Recipe, GraphMAE]:
         raise InputError(
             f"{settings.checkpoint} was not pre-trained on molecules; pre-train on SMILES: graphmae pretrain file.smi"
         )
-    parts = {}
-    for kind, described in pretrained.describe(network).items():
-        if kind in ("encoder", "decoder", "mask", "loss"):
-            options = {k: v for k, v in described.items() if k not in ("name", "in_channels", "out_channels")}
-            parts[kind] = Part(described["name"], options)
+    parts: dict[str, Part | None] = dict.fromkeys(("decoder", "mask", "loss"))
+    stored = pretrained.describe(network)
+    for kind in ("method", *network.parts):
+        options = {k: v for k, v in stored[kind].items() if k not in ("name", "in_channels", "out_channels")}
+        parts[kind] = Part(stored[kind]["name"], options)
     recipe = replace(recipe, **parts, evaluation=replace(recipe.evaluation, rule=settings.rule))  # type: ignore[arg-type]
     assay.check_split()
     return recipe, network
@@ -62,7 +62,7 @@ def fingerprint_rows(recipe: Recipe, assay: Assay) -> dict[str, dict[str, float]
     }
 
 
-def frozen_row(recipe: Recipe, network: GraphMAE, assay: Assay, device: torch.device) -> dict[str, dict[str, float]]:
+def frozen_row(recipe: Recipe, network: Method, assay: Assay, device: torch.device) -> dict[str, dict[str, float]]:
     """A linear model on the pre-trained embeddings: the same for every seed."""
     settings = settings_of(recipe)
     if "frozen" not in settings.baselines:
@@ -72,7 +72,7 @@ def frozen_row(recipe: Recipe, network: GraphMAE, assay: Assay, device: torch.de
 
 def run_seed(
     recipe: Recipe,
-    network: GraphMAE,
+    network: Method,
     assay: Assay,
     shared: Mapping[str, dict[str, float]],
     seed: int,

@@ -1,10 +1,10 @@
-"""One pre-training, from a recipe and a data set to a saved model."""
+"""One pre-training: prepared, trained, saved. Every way to pre-train goes through `pretrain`."""
 
 from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -14,23 +14,25 @@ import torch
 from torch_geometric.data import Data
 
 from .. import methods, pretrained
-from ..batching.partition import pieces
+from ..batching.partition import in_pieces
 from ..config import Recipe, Train, to_toml
-from ..data import GraphSet, MoleculeStore, NodeDataset
-from ..inference.embedding import reconstruction_error
+from ..data import Dataset
+from ..inference.embedding import check_width, steady_loss
+from ..methods import Method
 from ..runtime.device import numerics
 from ..runtime.errors import DataError, InputError
 from ..runtime.seed import check_seeds, preserved_randomness
-from ..training import Outcome, Plateau, pretrain_model, quiet, tensorboard
+from ..training import Journal, Outcome, Plateau, pretrain_model, quiet, tensorboard
 from ..training.progress import Display
 from .folder import RunFolder
 
 logger = logging.getLogger("graphmae")
+AfterEpoch = Callable[[int], dict[str, Any] | None]
 
 
 def pretrain_once(
     recipe: Recipe,
-    dataset: NodeDataset | GraphSet | MoleculeStore,
+    dataset: Dataset,
     seed: int,
     device: torch.device,
     *,
@@ -38,121 +40,100 @@ def pretrain_once(
     resume: bool = False,
     display: Display = quiet,
     label: str = "pretrain",
-) -> methods.GraphMAE:
+) -> Method:
     """The model a recipe describes, pre-trained on a data set and nothing else; with a folder, saved there.
 
     Everything that would fail is refused before training begins. A folder that is finished already is left alone.
     """
-    device_numerics = numerics(device, recipe.train.precision)
-    with preserved_randomness(check_seeds([seed])[0]), device_numerics, ExitStack() as held:
-        network = methods.build(recipe, dataset.in_channels, getattr(dataset, "target_channels", None))
-        network.inputs = dict(dataset.treatment)
-        network.trained_on = facts_of(dataset, recipe.train, seed)
-        methods.rehearse(network)
-        check_features(network, dataset.pretrain_graphs(), dataset.name)
+    with preserved_randomness(check_seeds([seed])[0]), numerics(device, recipe.train.precision), ExitStack() as held:
+        model = build(recipe, dataset, seed)
         if folder is not None:
-            pretrained.describe(network)
             held.enter_context(folder.claim({**recipe.to_dict(), "seed": seed}, resume))
             folder.write_recipe_toml(to_toml(recipe))
             if folder.holds_model:
                 return pretrained.load(folder.path)
-        outcome = train(
-            network,
-            dataset.pretrain_graphs(),
-            recipe.train,
-            folder,
-            device,
-            resume=resume,
-            display=display,
-            label=label,
-        )
-        network.trained_on["epochs"] = outcome.epochs
-        network.eval()
-        if folder is not None:
-            pretrained.save(network, folder.path)
-            folder.state.delete()
-    return network
+        pretrain(
+            model, dataset, recipe.train, device, folder=folder, resume=resume, display=display, label=label
+        )  # fmt: skip
+    return model
 
 
-def train(
-    network: methods.GraphMAE,
-    graphs: list[Data] | GraphSet | MoleculeStore,
+def build(recipe: Recipe, dataset: Dataset, seed: int | None) -> Method:
+    """The model a recipe describes for a data set, prepared."""
+    model = methods.build(recipe, dataset.in_channels, dataset.target_channels)
+    prepare(model, dataset, recipe.train, seed, stored=True)
+    return model
+
+
+def prepare(model: Method, dataset: Dataset, settings: Train, seed: int | None, *, stored: bool) -> None:
+    """Tell the model what it is trained on, and refuse now what would fail in training or, if `stored`, in saving."""
+    check_width(model.encoder, dataset)
+    model.inputs, model.trained_on = dict(dataset.treatment), facts_of(dataset, settings, seed)
+    methods.rehearse(model)
+    _check_features(model, dataset)
+    if stored:
+        pretrained.describe(model)
+
+
+def pretrain(
+    model: Method,
+    dataset: Dataset,
     settings: Train,
-    folder: RunFolder | None,
     device: torch.device,
     *,
+    folder: RunFolder | None = None,
     resume: bool = False,
     display: Display = quiet,
     label: str = "pretrain",
-    after_epoch: Callable[[int], dict[str, Any] | None] | None = None,
+    after_epoch: Sequence[AfterEpoch] = (),
 ) -> Outcome:
-    """Pre-train `network` in place; with a folder resumably, its metrics written there.
+    """Train a prepared model in place; with a folder, resumably, and saved there with its metrics.
 
-    A single graph may be trained in parts; with patience, training ends when reconstruction stops to improve.
+    A single graph may be trained in parts; with patience, training ends when the loss stops improving.
     """
-    metrics = None if folder is None else folder.metrics
-    if settings.parts > 1 and isinstance(graphs, list) and len(graphs) == 1:
-        graphs = pieces(graphs[0], min(settings.parts, int(graphs[0].num_nodes)))
-    watched = _plateau(network, graphs, settings, device, metrics if resume else None)
-
-    def both(epoch: int) -> dict[str, Any] | None:
-        found = (after_epoch(epoch) if after_epoch else None) or {}
-        return {**found, **((watched(epoch) if watched else None) or {})} or None
-
-    log = tensorboard(folder.tensorboard) if settings.tensorboard and folder is not None else None
-    return pretrain_model(
-        network,
-        graphs,
-        settings,
-        device,
-        label=label,
-        display=display,
-        metrics=metrics,
-        state=None if folder is None else folder.state,
-        resume=resume,
-        after_epoch=both,
-        log=log,
-    )
+    if settings.parts > 1:
+        dataset = in_pieces(dataset, settings.parts)
+    hooks, journal = list(after_epoch), Journal(label, display)
+    if folder is not None:
+        journal = Journal(label, display, folder.metrics, state=folder.state, resume=resume)
+        journal.log = tensorboard(folder.tensorboard) if settings.tensorboard else None
+    if settings.patience:
+        hooks.append(_plateau(model, dataset.pretrain_graphs(), settings, device, journal))
+    outcome = pretrain_model(model, dataset, settings, device, after_epoch=hooks, journal=journal)
+    model.trained_on["epochs"] = outcome.epochs
+    model.eval()
+    if folder is not None:
+        pretrained.save(model, folder.path)
+        folder.state.delete()
+    return outcome
 
 
-def _plateau(
-    network: methods.GraphMAE,
-    graphs: list[Data] | GraphSet | MoleculeStore,
-    settings: Train,
-    device: torch.device,
-    past: Path | None,
-) -> Plateau | None:
-    """Watches how well masked nodes are reconstructed: always the same nodes, without dropout."""
-    if not settings.patience:
-        return None
-    if not isinstance(graphs, list):
+def _plateau(model: Method, graphs: list[Data], settings: Train, device: torch.device, journal: Journal) -> Plateau:
+    """Watches the loss over always the same draws, without dropout."""
+    if not graphs:
         raise InputError("train.patience is for single graphs; leave it at 0")
     seen = {}
-    if past is not None and past.is_file():
-        lines = [json.loads(line) for line in past.read_text().splitlines()]
+    if journal.resume and journal.metrics is not None and journal.metrics.is_file():
+        lines = [json.loads(line) for line in Path(journal.metrics).read_text().splitlines()]
         seen = {line["epoch"]: line["criterion"] for line in lines if "criterion" in line}
-    return Plateau(partial(reconstruction_error, network, graphs, device), settings.patience, seen)
+    return Plateau(partial(steady_loss, model, graphs, device), settings.patience, seen)
 
 
-def facts_of(dataset: NodeDataset | GraphSet | MoleculeStore, settings: Train, seed: int | None) -> dict[str, Any]:
+def facts_of(dataset: Dataset, settings: Train, seed: int | None) -> dict[str, Any]:
     """What a model was trained on, for its card."""
     facts: dict[str, Any] = {"data": dataset.name, **dict(dataset.summary()), "epochs": settings.epochs}
     return facts if seed is None else {**facts, "seed": seed}
 
 
-def check_features(network: methods.GraphMAE, graphs: list[Data] | GraphSet | MoleculeStore, label: str) -> None:
-    """Refuse features the loss cannot be computed on, and say which nodes it leaves out."""
-    if isinstance(graphs, MoleculeStore):
-        return
-    if isinstance(graphs, GraphSet):
-        if graphs.num_codes is not None:
-            return  # one-hot: nothing can be wrong with them
-        graphs = [Data(x=graphs.x)]
-    if (check := getattr(network.loss, "check", None)) is not None:
-        for graph in graphs:
-            check(graph.x)
-    left_out = sum(getattr(network.loss, "left_out", lambda x: 0)(graph.x) for graph in graphs)
-    if left_out == sum(int(graph.num_nodes) for graph in graphs):
-        raise DataError(f"{label}: every node has only zeros as features, so there is nothing to reconstruct")
+def _check_features(model: Method, dataset: Dataset) -> None:
+    """Refuse features the loss cannot be computed on, and report which nodes it leaves out."""
+    check, count = getattr(model.criterion, "check", None), getattr(model.criterion, "left_out", None)
+    left_out = nodes = 0
+    for x in dataset.features_to_check():
+        if check is not None:
+            check(x)
+        left_out, nodes = left_out + (0 if count is None else count(x)), nodes + len(x)
+    if left_out and left_out == nodes:
+        raise DataError(f"{dataset.name}: every node has only zeros as features, so there is nothing to reconstruct")
     if left_out:
-        logger.info("%s: %d nodes have only zeros as features; they are left out of the loss", label, left_out)
+        logger.info("%s: %d nodes have only zeros as features; they are left out of the loss", dataset.name, left_out)

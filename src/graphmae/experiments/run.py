@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import multiprocessing
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -13,11 +13,10 @@ from typing import Any
 
 import torch
 
-from .. import data as data_room
+from .. import data as datasets
 from .. import evaluation, methods, pretrained
-from ..config import Evaluation, Recipe
-from ..data import GraphSet, NodeDataset
-from ..data.molecules import Assay
+from ..config import Recipe
+from ..data import Dataset
 from ..registry import import_parts
 from ..results import Result, shown
 from ..runtime.compiled import limit_threads
@@ -30,7 +29,7 @@ from ..training import quiet
 from ..training.progress import Display
 from . import finetune as transfer
 from .folder import RunFolder
-from .pretrain import check_features, facts_of, train
+from .pretrain import build, pretrain
 
 logger = logging.getLogger("graphmae")
 
@@ -52,41 +51,41 @@ def run(
     `jobs` is how many seeds run at a time. On CUDA they share this process and take turns; on the CPU each has a
     process of its own, where `imports` names the files that register parts.
     """
-    seeds, place = check_seeds(seeds), resolve_device(device)
+    seeds, device = check_seeds(seeds), resolve_device(device)
     if jobs < 1:
         raise InputError(f"jobs must be at least 1, not {jobs}")
     jobs = min(jobs, len(seeds))
     methods.check(recipe)
-    dataset = data_room.load(recipe.data.name, root, **recipe.data.options)
+    dataset = datasets.load(recipe.data.name, root, **recipe.data.options)
     dataset.check_labels()
-    recipe, prepare = _task(recipe, dataset, place, resume)
+    recipe, prepare = _task(recipe, dataset, device, resume)
     folder = RunFolder(Path(out))
     with folder.claim(recipe.to_dict(), resume):
-        if place.type == "cuda":
-            torch.cuda.reset_peak_memory_stats(place)
+        if device.type == "cuda":
+            torch.cuda.reset_peak_memory_stats(device)
         pending = [seed for seed in seeds if not (resume and folder.seed(seed).read_scores())]
-        if jobs > 1 and place.type == "cpu":
+        if jobs > 1 and device.type == "cpu":
             prepare(())  # what all seeds share is made once, and found by the others
-            _in_processes(recipe, pending, folder.path, root, place, jobs, imports, resume)
+            _in_processes(recipe, pending, folder.path, root, device, jobs, imports, resume)
         elif pending:
-            with numerics(place, recipe.train.precision):
+            with numerics(device, recipe.train.precision):
                 finish = partial(
-                    _finish_seed, recipe, dataset, prepare(pending), folder, place, display if jobs == 1 else quiet
+                    _finish_seed, recipe, dataset, prepare(pending), folder, device, display if jobs == 1 else quiet
                 )
                 if jobs == 1:
                     for seed in pending:
                         finish(seed)
                 else:
-                    for _ in side_by_side([partial(finish, seed) for seed in pending], place, jobs):
+                    for _ in side_by_side([partial(finish, seed) for seed in pending], device, jobs):
                         pass
-        result = _result_of(recipe, dataset, [folder.seed(seed) for seed in seeds], place)
+        result = _result_of(recipe, dataset, [folder.seed(seed) for seed in seeds], device)
         folder.write_result(result)
     return result
 
 
 def _finish_seed(
     recipe: Recipe,
-    dataset: NodeDataset | GraphSet | Assay,
+    dataset: Dataset,
     run_seed: Callable[..., dict[str, Any]],
     folder: RunFolder,
     device: torch.device,
@@ -102,9 +101,7 @@ def _finish_seed(
     _announce(scores, recipe, dataset)
 
 
-def _result_of(
-    recipe: Recipe, dataset: NodeDataset | GraphSet | Assay, seeds: Sequence[RunFolder], device: torch.device
-) -> Result:
+def _result_of(recipe: Recipe, dataset: Dataset, seeds: Sequence[RunFolder], device: torch.device) -> Result:
     runs = [scores for seed in seeds if (scores := seed.read_scores()) is not None]
     assert len(runs) == len(seeds)
     return Result(
@@ -124,51 +121,32 @@ def _result_of(
 
 
 def _task(
-    recipe: Recipe, dataset: NodeDataset | GraphSet | Assay, device: torch.device, resume: bool
+    recipe: Recipe, dataset: Any, device: torch.device, resume: bool
 ) -> tuple[Recipe, Callable[[Sequence[int]], Callable[..., dict[str, Any]]]]:
     """The recipe as it is run on this data, and what prepares some seeds and gives the function that runs one."""
-    if isinstance(dataset, Assay):
+    if dataset.task == "molecule":
         recipe, network = transfer.starting_point(recipe, dataset)
 
-        def prepare_assay(seeds: Sequence[int]) -> Callable[..., dict[str, Any]]:
+        def prepare_targets(seeds: Sequence[int]) -> Callable[..., dict[str, Any]]:
             transfer.fingerprint_rows(recipe, dataset)
             shared = transfer.frozen_row(recipe, network, dataset, device) if seeds else {}
             return partial(transfer.run_seed, recipe, network, dataset, shared)
 
-        return recipe, prepare_assay
+        return recipe, prepare_targets
     if recipe.supervised is not None:
         settings = replace(recipe.evaluation, rule="best-validation")
         recipe = replace(recipe, evaluation=settings)
         return recipe, lambda seeds: partial(_run_supervised, recipe, dataset)
-    recipe = judged_by(recipe, dataset)
-    _check_before(recipe, dataset)
+    evaluator = evaluation.evaluator_for(dataset, recipe.evaluation, device)
+    recipe = replace(recipe, evaluation=evaluator.settings)
+    with preserved_randomness():
+        build(recipe, dataset, seed=None)  # what would fail in training, or could not be stored, is refused now
 
     def prepare(seeds: Sequence[int]) -> Callable[..., dict[str, Any]]:
-        raw: dict[int, dict[str, float]] = {}
-        if isinstance(dataset, NodeDataset) and "raw" in recipe.evaluation.baselines and seeds:
-            with numerics(device):
-                scores = evaluation.raw_scores(dataset, recipe.evaluation, seeds, device)
-            raw = dict(zip(seeds, scores, strict=True))
-        return partial(_run_seed, recipe, dataset, raw, resume=resume)
+        evaluator.prepare(seeds)
+        return partial(_run_seed, recipe, dataset, evaluator, resume=resume)
 
     return recipe, prepare
-
-
-def _check_before(recipe: Recipe, dataset: NodeDataset | GraphSet) -> None:
-    """Everything that would fail in training, and what could not be stored, is refused now."""
-    with preserved_randomness():
-        network = methods.build(recipe, dataset.in_channels)
-        methods.rehearse(network)
-        check_features(network, dataset.pretrain_graphs(), dataset.name)
-        pretrained.describe(network)
-
-
-def judged_by(recipe: Recipe, dataset: NodeDataset | GraphSet) -> Recipe:
-    """The recipe with the rule and the baselines that fit the data."""
-    if isinstance(dataset, GraphSet):
-        assert dataset.y is not None
-        evaluation.check_folds(dataset.y.numpy())
-    return replace(recipe, evaluation=evaluation.fitted_to(recipe.evaluation, dataset))
 
 
 def _in_processes(
@@ -196,79 +174,63 @@ def _prepare_process(imports: list[str], threads: int) -> None:
 
 def _one_seed(task: tuple[Recipe, int, Path, str | Path | None, str, bool]) -> int:
     """In a process of its own; the parent holds the folder of the run."""
-    recipe, seed, out, root, device, resume = task
-    place = resolve_device(device)
-    dataset = data_room.load(recipe.data.name, root, **recipe.data.options)
-    recipe, prepare = _task(recipe, dataset, place, resume)
-    with numerics(place, recipe.train.precision):
-        _finish_seed(recipe, dataset, prepare([seed]), RunFolder(out), place, quiet, seed)
+    recipe, seed, out, root, name, resume = task
+    device = resolve_device(name)
+    dataset = datasets.load(recipe.data.name, root, **recipe.data.options)
+    recipe, prepare = _task(recipe, dataset, device, resume)
+    with numerics(device, recipe.train.precision):
+        _finish_seed(recipe, dataset, prepare([seed]), RunFolder(out), device, quiet, seed)
     return seed
 
 
 def _run_supervised(
-    recipe: Recipe,
-    dataset: NodeDataset | GraphSet,
-    seed: int,
-    folder: RunFolder,
-    device: torch.device,
-    display: Display,
+    recipe: Recipe, dataset: Dataset, seed: int, folder: RunFolder, device: torch.device, display: Display
 ) -> dict[str, Any]:
     return evaluation.run_supervised(recipe, dataset, seed, device)
 
 
 def _run_seed(
     recipe: Recipe,
-    dataset: NodeDataset | GraphSet,
-    raw: Mapping[int, dict[str, float]],
+    dataset: Dataset,
+    evaluator: evaluation.Evaluator,
     seed: int,
     folder: RunFolder,
     device: torch.device,
     resume: bool,
     display: Display,
 ) -> dict[str, Any]:
-    quick = replace(recipe.evaluation, baselines=(), converged=False, choose=False)  # between epochs: the score alone
-    network = methods.build(recipe, dataset.in_channels)
-    network.inputs, network.trained_on = dict(dataset.treatment), facts_of(dataset, recipe.train, seed)
-
-    make_encoder = partial(pretrained.fresh_encoder, network)
-
-    def judged(settings: Evaluation) -> dict[str, Any]:
-        with numerics(device):  # embeddings and probes in float32, whatever the training's precision
-            if isinstance(dataset, GraphSet):
-                return evaluation.judge_graphs(network.encoder, make_encoder, dataset, settings, seed, device)._asdict()
-            rows = evaluation.judge(network.encoder, make_encoder, dataset, settings, seed, device, raw.get(seed))
-            return {"rows": rows}
+    model = build(recipe, dataset, seed)
+    fresh, quick, every = partial(pretrained.fresh_encoder, model), evaluator.quick(), recipe.evaluation.every
 
     def probe(epoch: int) -> dict[str, Any] | None:
-        if not quick.every or epoch % quick.every:
+        if not every or epoch % every:
             return None
-        return {"probe": judged(quick)["rows"]["pretrained"]}
+        return {"probe": quick.rows(model.encoder, fresh, [seed])[0]["pretrained"].scores}
 
-    outcome = train(
-        network,
-        dataset.pretrain_graphs(),
+    outcome = pretrain(
+        model,
+        dataset,
         recipe.train,
-        folder,
         device,
+        folder=folder,
         resume=resume,
         display=display,
         label=f"{recipe.id}, seed {seed}",
-        after_epoch=probe,
+        after_epoch=[probe],
     )
     began = time.monotonic()
-    found = judged(recipe.evaluation)
-    pretrained.save(network, folder.path)
+    table = evaluator.tables(model.encoder, fresh, [seed])[0]
     return {
         "seed": seed,
         "seconds": outcome.seconds + time.monotonic() - began,
         "pretrain_seconds": outcome.seconds,
         "peak_bytes": peak_bytes(str(device)),
         "loss": outcome.loss,
-        **found,
+        **table,
     }
 
 
-def _announce(run: dict[str, Any], recipe: Recipe, dataset: NodeDataset | GraphSet | Assay) -> None:
+def _announce(run: dict[str, Any], recipe: Recipe, dataset: Dataset) -> None:
     rule = recipe.evaluation.rule
     scores = ", ".join(f"{row} {shown(values[rule], dataset.metric)}" for row, values in run["rows"].items())
     logger.info("%s, seed %d: %s %s (%.0f s)", recipe.id, run["seed"], dataset.metric, scores, run["seconds"])

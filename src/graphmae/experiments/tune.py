@@ -5,15 +5,15 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from .. import config, evaluation, methods, pretrained
+from .. import config, evaluation, methods
 from ..config import Recipe
-from ..data import NodeDataset
+from ..data import Dataset
 from ..data.splits import with_split
-from ..inference.reconstruction import anomaly_scores
+from ..inference.reconstruction import anomaly_scores, reconstructing
 from ..runtime.device import numerics, resolve_device
 from ..runtime.errors import ConfigError, GraphMAEError, InputError
 from ..runtime.values import parse_value
@@ -73,7 +73,7 @@ def parse_choice(text: str) -> Choice:
 
 
 def tune(
-    dataset: NodeDataset,
+    dataset: Dataset,
     recipe: Recipe,
     space: Iterable[str] = SPACE,
     trials: int = 20,
@@ -90,31 +90,29 @@ def tune(
     optuna = _optuna()
     if trials < 1:
         raise InputError(f"trials must be at least 1, not {trials}")
-    choices, place = [parse_choice(text) for text in space], resolve_device(device)
-    labelled = "y" in dataset.graphs[0]
-    dataset = with_split(dataset) if labelled else dataset
+    choices, used = [parse_choice(text) for text in space], resolve_device(device)
+    graph, dataset = dataset.single_graph(), with_split(dataset)
+    labelled = "y" in graph
     if labelled:
         dataset.check_labels()
     criterion = "validation score" if labelled else "reconstruction error"
     found: list[dict[str, Any]] = []
 
-    def judge(settings: Mapping[str, Any]) -> float:
+    def evaluate(settings: Mapping[str, Any]) -> float:
         made = recipe.override(*(f"{key}={_text(value)}" for key, value in settings.items()))
         methods.check(made)
-        network = pretraining.pretrain_once(made, dataset, seed, place)
-        with numerics(place):  # evaluated in float32, whatever the training's precision
-            if not labelled:
-                return float(anomaly_scores(network, dataset.graphs[0], place, 2, share=0.5).nanmean())
-            settings_of = replace(made.evaluation, baselines=(), converged=False)
-            fresh: Callable[[], Any] = lambda: pretrained.fresh_encoder(network)  # noqa: E731
-            rows = evaluation.judge(network.encoder, fresh, dataset, settings_of, seed, place)
-        return rows["pretrained"]["validation-last"]
+        model = pretraining.pretrain_once(made, dataset, seed, used)
+        if not labelled:
+            with numerics(used):
+                return float(anomaly_scores(reconstructing(model), graph, used, 2, share=0.5).nanmean())
+        evaluator = evaluation.evaluator_for(dataset, made.evaluation, used).quick()
+        return evaluator.score(model.encoder, [seed])[0].scores["validation-last"]
 
     def objective(trial: Any) -> float:
         settings = {choice.key: _suggest(trial, choice) for choice in choices}
         began, score = time.monotonic(), math.nan
         try:
-            score = judge(settings)
+            score = evaluate(settings)
         except GraphMAEError as error:
             logger.info("trial %d failed: %s", trial.number, error)
         entry = {

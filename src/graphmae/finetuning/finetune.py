@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +11,14 @@ import torch
 from torch import Tensor, nn
 
 from .. import kernels
-from ..batching import GraphBatch, GraphStore
+from ..batching import Batch, GraphStore, Shuffled
 from ..config import Finetune
 from ..data import GraphSet
 from ..data.molecules import Assay
 from ..encoders import StackedEncoder
 from ..evaluation.metrics import by_rule, regression_errors, roc_auc
 from ..runtime.errors import GraphMAEError
-from ..training import fit
+from ..training import CapturedBatches, Journal, Trainer, make_optimizer, make_schedule
 from ..training.progress import Display, quiet
 from .predictor import Predictor
 
@@ -47,21 +48,14 @@ def finetune_predictor(
     done = 0
     for number, (epochs, opened) in enumerate(stages):
         last = number + 1 == len(stages)
-        _train(
-            predictor,
-            opened,
-            store,
-            targets,
-            split["train"],
-            settings,
-            epochs=epochs,
-            schedule=settings.schedule if last else "constant",
-            label=label if len(stages) == 1 else f"{label}, stage {number + 1} of {len(stages)}",
-            display=display,
-            metrics=metrics if last else None,
-            after_epoch=judge,
-        )
+        stage = label if len(stages) == 1 else f"{label}, stage {number + 1} of {len(stages)}"
+        trainer, batches = _trainer(predictor, opened, store, targets, split["train"], settings)
+        trainer.schedule = make_schedule(settings.schedule if last else "constant", epochs, len(batches))
+        trainer.after_epoch = [judge]
+        trainer.journal = Journal(stage, display, metrics if last else None)
+        trainer.fit(batches, epochs * len(batches))
         done += epochs
+    predictor.requires_grad_(True)
     assert done == settings.epochs
     if not bool(judge.is_finite):
         raise GraphMAEError(f"{label}: the model predicts NaN or infinite values; try a smaller finetune.lr")
@@ -86,59 +80,41 @@ def _stages(predictor: Predictor, settings: Finetune) -> Iterator[tuple[int, nn.
     yield settings.epochs - steps * each, whole
 
 
-def _train(
+def _trainer(
     predictor: Predictor,
     opened: nn.ModuleList,
     store: GraphStore,
     targets: Tensor,
     train: Tensor,
     settings: Finetune,
-    **loop: Any,
-) -> None:
-    """Train the `opened` modules; the others rest, without dropout and with the norms they have."""
+) -> tuple[Trainer[Any], Shuffled]:
+    """What trains the `opened` modules; the others rest, without dropout and with the norms they have."""
     predictor.eval()
-    for weight in predictor.parameters():
-        weight.requires_grad_(False)
-    for weight in opened.parameters():
-        weight.requires_grad_(True)
-    rates: dict[str, Any] = {"lr": settings.lr, "weight_decay": settings.weight_decay, **loop}
+    predictor.requires_grad_(False)
+    opened.requires_grad_(True)
+    optimizer = make_optimizer(opened, settings.lr, settings.weight_decay)
     if len(opened) == 1:  # the head alone: what it sees does not change
         with torch.no_grad():
-            seen = torch.cat([predictor.embed(batch.x, batch.graph) for batch in _batches(store)])
+            seen = torch.cat([predictor.embed(batch) for batch in _batches(store)])
 
-        def head_step(ids: Tensor) -> Tensor:
+        def head_loss(opened: nn.Module, ids: Tensor) -> Tensor:
             rows = nn.functional.dropout(seen[ids], predictor.dropout)
             return predictor.loss(predictor.head(rows), targets[ids])
 
-        fit(opened, head_step, _shuffled(train, settings.batch_size, seen.device), **rates)
-    else:
+        numbers = Shuffled(train, settings.batch_size, pairs=True, device=seen.device)
+        return Trainer(opened, head_loss, optimizer), numbers
 
-        def step(batch: GraphBatch) -> Tensor:
-            return predictor.loss(predictor(batch.x, batch.graph), targets[batch.ids])
+    def loss(opened: nn.Module, batch: Batch) -> Tensor:
+        return predictor.loss(predictor(batch), targets[batch.ids])
 
-        numbers = _shuffled(train, settings.batch_size)
-        # On CUDA steps are recorded where the encoder allows it, and molecules taken by their numbers.
-        on_cuda = targets.is_cuda and kernels.has("cuda") and getattr(predictor.encoder, "records_steps", False)
-
-        def batches() -> Iterator[Any]:
-            yield from numbers() if on_cuda else map(store.take, numbers())
-
-        fit(opened, step, batches, store=store if on_cuda else None, **rates)
-    for weight in predictor.parameters():
-        weight.requires_grad_(True)
+    trainer, batches = Trainer(opened, loss, optimizer), Shuffled(train, settings.batch_size, store.take, pairs=True)
+    # On CUDA steps are recorded where the encoder allows it, and molecules taken by their numbers.
+    if targets.is_cuda and kernels.has("cuda") and getattr(predictor.encoder, "records_steps", False):
+        trainer.record, batches.take = partial(CapturedBatches, store=store), None
+    return trainer, batches
 
 
-def _shuffled(train: Tensor, size: int, device: torch.device | None = None) -> Callable[[], Iterator[Tensor]]:
-    """The training molecules in a new order every epoch; a single one that is left over waits for the next."""
-
-    def epoch() -> Iterator[Tensor]:
-        order = train[torch.randperm(len(train))].to(device)
-        yield from (ids for ids in order.split(size) if len(ids) > 1 or len(train) == 1)
-
-    return epoch
-
-
-def _batches(store: GraphStore, ids: Tensor | None = None) -> Iterator[GraphBatch]:
+def _batches(store: GraphStore, ids: Tensor | None = None) -> Iterator[Batch]:
     """The molecules `ids` (None: all), some at a time."""
     yield from map(store.take, (torch.arange(len(store)) if ids is None else ids).split(AT_ONCE))
 
@@ -167,7 +143,7 @@ class _Judge:
     @torch.no_grad()
     def __call__(self, epoch: int) -> None:
         self.predictor.eval()
-        answers = self.predictor.answer(torch.cat([self.predictor(b.x, b.graph) for b in self.batches]))
+        answers = self.predictor.answer(torch.cat([self.predictor(batch) for batch in self.batches]))
         self.is_finite = self.is_finite & answers.isfinite().all()
         for part, kept in ((slice(self.count), self.validation), (slice(self.count, None), self.tests)):
             if self.lower:
@@ -203,4 +179,4 @@ def predict_graphs(predictor: Predictor, graphs: GraphSet, device: torch.device)
     predictor.to(device).eval()
     store = GraphStore(graphs, device)
     with torch.no_grad():
-        return torch.cat([predictor.answer(predictor(b.x, b.graph)).cpu() for b in _batches(store)])
+        return torch.cat([predictor.answer(predictor(batch)).cpu() for batch in _batches(store)])

@@ -10,8 +10,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .. import kernels
+from ..batching import Batch
 from ..encoders import StackedEncoder
-from ..kernels import Adjacency
 from ..runtime.errors import ConfigError
 
 Kind = Literal["classification", "regression"]
@@ -56,17 +56,14 @@ class Predictor(nn.Module):
             self.register_buffer(name, torch.full((len(self.names),), value))
         self.register_buffer("balance", torch.ones(len(self.names)), persistent=False)
 
-    def forward(self, x: Tensor, graph: Adjacency) -> Tensor:
-        """`x` [N, in_channels] of several graphs side by side (`graph.sizes` [G]) → [G, targets], unscaled."""
-        return self.head(self.embed(x, graph))
+    def forward(self, batch: Batch) -> Tensor:
+        """G graphs side by side, taken from a store → [G, targets], unscaled."""
+        return self.head(self.embed(batch))
 
-    def embed(self, x: Tensor, graph: Adjacency) -> Tensor:
+    def embed(self, batch: Batch) -> Tensor:
         """What the head sees: [G, width]."""
-        assert graph.sizes is not None
-        edges = graph if getattr(self.encoder, "takes_adjacency", False) else graph.edge_index
-        nodes = kernels.dropout(self.encoder(x, edges), self.dropout, self.head.training)
-        ptr = F.pad(graph.sizes.cumsum(0), (1, 0))
-        return torch.cat([kernels.pool(nodes, ptr, way) for way in self.readout.split("+")], dim=1)
+        nodes = kernels.dropout(self.encoder(batch.x, batch.edges(self.encoder)), self.dropout, self.head.training)
+        return torch.cat([kernels.pool(nodes, batch.pointer, way) for way in self.readout.split("+")], dim=1)
 
     def fit_scale(self, targets: Tensor, balance: bool = False) -> None:
         """From the training targets [G, T], NaN where missing: the scale of numbers, or how rare the class 1 is."""

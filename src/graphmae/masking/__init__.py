@@ -2,9 +2,9 @@
 
 from .edges import drop_edges, masked_edges, thinned
 from .nodes import REGISTRY, MaskedNodes, RandomNodeMask
-from .remask import REMASKS, Remask
+from .remask import REMASKS, Remask, RemaskKind
 
-register, build, names, describe = REGISTRY.register, REGISTRY.build, REGISTRY.names, REGISTRY.describe
+register, build, names = REGISTRY.register, REGISTRY.build, REGISTRY.names
 
 __all__ = [
     "REGISTRY",
@@ -12,8 +12,8 @@ __all__ = [
     "MaskedNodes",
     "RandomNodeMask",
     "Remask",
+    "RemaskKind",
     "build",
-    "describe",
     "drop_edges",
     "masked_edges",
     "names",

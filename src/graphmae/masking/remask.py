@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Literal, get_args
+
 import torch
 from torch import Tensor, nn
 
 from ..runtime.errors import ConfigError, unknown
 from .nodes import MaskedNodes
 
-REMASKS = ("zero", "learnable", "none")
+RemaskKind = Literal["zero", "learnable", "none"]
+REMASKS = get_args(RemaskKind)
 
 
 class Remask(nn.Module):

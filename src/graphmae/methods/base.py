@@ -5,31 +5,31 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 
-from ..runtime.errors import ConfigError
+from ..batching import Batch
+from ..kernels import Adjacency
+from ..registry import Registry
 
-
-def check_widths(encoder: nn.Module, decoder: nn.Module) -> tuple[int, int, int]:
-    """(width of the code, of the features, of the decoder's input) of two parts that fit together."""
-    for part in (encoder, decoder):
-        for width in ("in_channels", "out_channels"):
-            if not isinstance(getattr(part, width, None), int):
-                raise ConfigError(f"{type(part).__name__} must have the attribute {width}, a whole number")
-    code, features = int(encoder.out_channels), int(encoder.in_channels)  # type: ignore[arg-type]
-    if decoder.out_channels > features:  # type: ignore[operator]
-        raise ConfigError(
-            f"the decoder gives {decoder.out_channels} features, the encoder takes {features}; it can give the "
-            "first few, but not more"
-        )
-    return code, features, int(decoder.in_channels)  # type: ignore[arg-type]
+# Parts are made from sections of the recipe with these names, if the constructor has parameters of these names.
+# Its other parameters are the options of [method].
+REGISTRY: Registry[Method] = Registry("method", supplied=["encoder", "decoder", "mask", "loss"])
 
 
 class Method(nn.Module):
-    """An encoder, and a loss that trains it: `forward(x, edge_index, batch=None)` is the loss of one random draw.
+    """An encoder, and a loss that trains it without labels.
+
+    A method of your own defines `__init__(encoder, …)` and `loss(batch)`; register it with
+    `@graphmae.methods.register("my-method")`, and `[method] name = "my-method"` in a recipe is trained, resumed, saved,
+    embedded with and evaluated like GraphMAE.
 
     Attributes:
         encoder: what is kept after pre-training.
+        criterion: what compares a prediction with its target, where there is such a part: [loss] in a recipe.
+        records_steps: whether a step on one graph can be recorded on CUDA and replayed: shapes do not depend on values,
+            and nothing waits for the device.
+        takes_padding: whether the same holds for batches that are filled up with rows of zeros: they must not count.
+        uses_edge_codes: whether a step looks at the features of single edges, not only at their sums at the nodes.
         inputs: how features and self-loops were treated; stored with the weights.
         trained_on: what it was trained on, for the model card; stored as well.
     """
@@ -38,21 +38,61 @@ class Method(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
+        self.criterion: nn.Module | None = None
         self.inputs: dict[str, object] = {}
         self.trained_on: dict[str, object] = {}
+
+    @property
+    def records_steps(self) -> bool:
+        return False
+
+    @property
+    def takes_padding(self) -> bool:
+        return False
+
+    @property
+    def uses_edge_codes(self) -> bool:
+        return False
+
+    def loss(self, batch: Batch) -> Tensor:
+        """The pre-training loss of one random draw: a scalar."""
+        raise TypeError(f"{type(self).__name__} must define loss(batch)")
+
+    def after_step(self) -> None:
+        """Called after every step of the optimiser, and recorded with it: what is not learned by gradients."""
+
+    def embed(self, batch: Batch) -> Tensor:
+        """[N, out_channels]: the embedding of every node."""
+        return self.encoder(batch.x, batch.edges(self.encoder))
+
+    def forward(
+        self, x: Tensor | Batch, edge_index: Tensor | Adjacency | None = None, batch: Tensor | None = None
+    ) -> Tensor:
+        """The loss of a `Batch`, or of `x` [N, in_channels] and `edge_index` [2, E] with `batch` [N] as in PyG."""
+        if isinstance(x, Batch):
+            return self.loss(x)
+        assert edge_index is not None
+        return self.loss(Batch(x, edge_index, batch))
+
+    @property
+    def parts(self) -> dict[str, Any]:
+        """Section of a recipe → the part it describes, as far as this method has it."""
+        named = {"encoder": self.encoder, "decoder": getattr(self, "decoder", None)}
+        named |= {"mask": getattr(self, "mask", None), "loss": self.criterion}
+        return {section: part for section, part in named.items() if part is not None}
 
     def save_pretrained(self, folder: str | Path) -> None:
         """Write config.json, model.safetensors and a model card; `from_pretrained(folder)` gives the model back."""
         from ..pretrained import save
 
-        save(self, folder)  # type: ignore[arg-type]
+        save(self, folder)
 
     @classmethod
-    def from_pretrained(cls, place: str | Path) -> Any:
+    def from_pretrained(cls, source: str | Path) -> Any:
         """A saved model: a folder, the name of one that comes with graphmae, or hf:OWNER/NAME."""
         from ..pretrained import load
 
-        return load(place)
+        return load(source)
 
     def push_to_hub(self, name: str, private: bool = False) -> str:
         """Upload to the Hugging Face hub as OWNER/NAME; returns the address."""
@@ -61,4 +101,4 @@ class Method(nn.Module):
         from ..pretrained import save, to_hub
 
         with tempfile.TemporaryDirectory() as folder:
-            return to_hub(save(self, folder), name, private)  # type: ignore[arg-type]
+            return to_hub(save(self, folder), name, private)

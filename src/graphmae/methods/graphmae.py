@@ -6,15 +6,18 @@ import torch
 from torch import Tensor, nn
 
 from .. import kernels, losses, masking
+from ..batching import Batch
+from ..decoders import check_widths
 from ..kernels import Adjacency
 from ..layers import Linear
 from ..masking.nodes import MaskedNodes, NodeMask
 from ..runtime.errors import ConfigError
 from . import graphmae_fast
-from .base import Method, check_widths
+from .base import REGISTRY, Method
 
 
-class GraphMAE(Method, graphmae_fast.Recordable):
+@REGISTRY.register("graphmae")
+class GraphMAE(graphmae_fast.Recordable, Method):
     """H = f_E(A, X̃), Z = f_D(A, H̃), L = mean over the masked nodes i of (1 − cos(x_i, z_i))^γ.
 
     X̃ has a token, or another node's features, in the rows of the masked nodes; H̃ has zeros, or a token, there.
@@ -37,7 +40,7 @@ class GraphMAE(Method, graphmae_fast.Recordable):
         decoder: nn.Module,
         mask: NodeMask | None = None,
         loss: nn.Module | None = None,
-        remask: str = "zero",
+        remask: masking.RemaskKind = "zero",
         drop_edge: float = 0.0,
         mask_edges: bool = False,
     ) -> None:
@@ -47,26 +50,24 @@ class GraphMAE(Method, graphmae_fast.Recordable):
             raise ConfigError(f"drop_edge must be in [0, 1), not {drop_edge}")
         self.encoder, self.decoder = encoder, decoder
         self.mask = mask or masking.RandomNodeMask()
-        self.loss = loss or losses.ScaledCosineError()
+        self.criterion = loss or losses.ScaledCosineError()
         self.drop_edge, self.mask_edges = drop_edge, mask_edges
         self.masks_embeddings = bool(getattr(encoder, "mask_embedding", False))
         self.mask_token = nn.Parameter(encoder.new_token() if self.masks_embeddings else torch.zeros(features))  # type: ignore[operator]
         self.bridge = Linear(code, hidden, bias=False)
         self.remask = masking.Remask(remask, hidden)
 
-    def forward(self, x: Tensor, edge_index: Tensor | Adjacency, batch: Tensor | None = None) -> Tensor:
-        """The pre-training loss of one random draw: `x` [N, in_channels], `edge_index` [2, E] → scalar.
+    def loss(self, batch: Batch) -> Tensor:
+        """The loss of one random draw; `graphmae_fast` gives the same as `plain_loss`, sooner."""
+        return graphmae_fast.loss(self, batch) if graphmae_fast.fits(self, batch) else self.plain_loss(batch)
 
-        `batch` [N] numbers the graph of every node where there are several. `graphmae_fast` gives the same, sooner.
-        """
-        way = graphmae_fast.loss if graphmae_fast.fits(self) else GraphMAE.plain_loss
-        return way(self, x, edge_index, batch)
-
-    def plain_loss(self, x: Tensor, edge_index: Tensor | Adjacency, batch: Tensor | None = None) -> Tensor:
+    def plain_loss(self, batch: Batch) -> Tensor:
         """The five steps as the paper has them."""
-        hidden = self.mask.draw(x.size(0), x.device, batch)  # 1: which nodes are masked
-        prediction = self._rebuild(x, edge_index, hidden)  # 2, 3, 4
-        return self.loss(prediction, self.target(x)[hidden.masked])  # 5: how far are they from what they were?
+        hidden = self.mask.draw(batch.x.size(0), batch.x.device, batch.batch)  # 1: which nodes are masked
+        prediction = self._rebuild(batch.x, batch.graph, hidden)  # 2, 3, 4
+        counts = slice(None) if batch.seeds is None else torch.isin(hidden.masked, batch.seeds)
+        target = self.target(batch.x)[hidden.masked]
+        return self.criterion(prediction[counts], target[counts])  # 5: how far are they from what they were?
 
     def _rebuild(self, x: Tensor, edge_index: Tensor | Adjacency, hidden: MaskedNodes) -> Tensor:
         if self.mask_edges:
@@ -86,15 +87,14 @@ class GraphMAE(Method, graphmae_fast.Recordable):
         return self.remask.erase(code, masked) if self.decoder.wants_remask else code
 
     def decode(self, code: Tensor, edge_index: Tensor | Adjacency, rows: Tensor) -> Tensor:
-        """What the decoder says of the nodes `rows` [M]: [M, features]."""
-        sorted_edges = getattr(self.decoder, "takes_adjacency", False)
-        return self.decoder(code, edge_index if sorted_edges else kernels.plain(edge_index), rows=rows)
+        """The decoder's prediction for the nodes `rows` [M]: [M, features]."""
+        return self.decoder(code, Batch(code, edge_index).edges(self.decoder), rows=rows)
 
     def target(self, x: Tensor) -> Tensor:
         """The features that are reconstructed: all, or the first few where the decoder gives no more."""
         return x if self.decoder.out_channels == x.size(1) else x[:, : self.decoder.out_channels]
 
     def reconstruct(self, x: Tensor, edge_index: Tensor | Adjacency, masked: Tensor) -> Tensor:
-        """What the decoder says of the nodes `masked` [M] while their features are hidden: [M, features]."""
-        way = graphmae_fast.rebuild if graphmae_fast.fits(self) else GraphMAE._rebuild
-        return way(self, x, edge_index, MaskedNodes.of(masked, x.size(0)))
+        """The prediction for the nodes `masked` [M] while their features are hidden: [M, features]."""
+        rebuild = graphmae_fast.rebuild if graphmae_fast.fits(self) else GraphMAE._rebuild
+        return rebuild(self, x, edge_index, MaskedNodes.of(masked, x.size(0)))

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from .. import decoders, encoders, kernels, masking
+from ..batching import Batch
 from ..kernels import Adjacency
 from ..layers import BagRows, Factored, MaskedInput, aligned, bags_of
 from ..masking.nodes import MaskedNodes
@@ -30,17 +31,18 @@ class Recordable:
     mask: Any
     encoder: Any
     decoder: Any
-    loss: Any
+    criterion: Any
     drop_edge: float
     mask_edges: bool
 
     @property
-    def has_fixed_shapes(self) -> bool:
+    def records_steps(self) -> bool:
         """Whether every step on one graph has the same shapes, so that it can be recorded and replayed."""
-        return all(getattr(part, "records_steps", False) for part in (self.mask, self.encoder, self.decoder, self.loss))
+        parts = (self.mask, self.encoder, self.decoder, self.criterion)
+        return all(getattr(part, "records_steps", False) for part in parts)
 
     @property
-    def looks_at_edges(self) -> bool:
+    def uses_edge_codes(self) -> bool:
         """Whether the sums of edge features at the nodes change from step to step."""
         return self.mask_edges or (self.drop_edge > 0 and bool(getattr(self.encoder, "edge_channels", 0)))
 
@@ -48,26 +50,27 @@ class Recordable:
     def takes_padding(self) -> bool:
         """Whether batches of graphs may be filled up to fixed shapes: rows of zeros must not count in the loss."""
         ours = isinstance(self.mask, masking.RandomNodeMask) and fits(self)
-        return ours and self.has_fixed_shapes and getattr(self.loss, "leaves_out_zeros", False)
+        return ours and self.records_steps and getattr(self.criterion, "leaves_out_zeros", False)
 
 
-def fits(model: GraphMAE | Recordable) -> bool:
+def fits(model: GraphMAE | Recordable, batch: Batch | None = None) -> bool:
     """Whether the encoder can be asked for some nodes alone; the others are computed as the paper has it."""
-    return isinstance(model.encoder, encoders.StackedEncoder)
+    return isinstance(model.encoder, encoders.StackedEncoder) and (batch is None or batch.seeds is None)
 
 
-def loss(model: GraphMAE, x: Tensor, edge_index: Tensor | Adjacency, batch: Tensor | None = None) -> Tensor:
+def loss(model: GraphMAE, batch: Batch) -> Tensor:
     """The loss of one random draw."""
-    if isinstance(edge_index, Adjacency) and edge_index.valid is not None and batch is not None:
-        return padded_loss(model, x, edge_index, batch)
-    hidden = model.mask.draw(x.size(0), x.device, batch)  # 1
+    x, edge_index = batch.x, batch.graph
+    if isinstance(edge_index, Adjacency) and edge_index.valid is not None and batch.batch is not None:
+        return padded_loss(model, x, edge_index, batch.batch)
+    hidden = model.mask.draw(x.size(0), x.device, batch.batch)  # 1
     if model.mask_edges:
         edge_index = masking.masked_edges(kernels.adjacency(edge_index, x.size(0)), hidden.flags)
     read = _read(model, hidden, edge_index)
     code = encode(model, x, edge_index, hidden, read)  # 2
     code, nodes = _remask(model, model.to_decoder(code), hidden, read)  # 3
     prediction, target = _decode(model, code, nodes, edge_index, hidden, x)  # 4
-    return model.loss(prediction, target)  # 5
+    return model.criterion(prediction, target)  # 5
 
 
 def rebuild(model: GraphMAE, x: Tensor, edge_index: Tensor | Adjacency, hidden: MaskedNodes) -> Tensor:
@@ -88,7 +91,7 @@ def padded_loss(model: GraphMAE, x: Tensor, graph: Adjacency, batch: Tensor) -> 
     code = model.to_decoder(code)
     code = model.erase(code, hidden.masked)  # 3
     prediction = model.decoder(code, graph, rows=None)  # 4
-    return model.loss(prediction, torch.where(hidden.masked.unsqueeze(1), model.target(x), 0.0))  # 5
+    return model.criterion(prediction, torch.where(hidden.masked.unsqueeze(1), model.target(x), 0.0))  # 5
 
 
 def _read(model: GraphMAE, hidden: MaskedNodes, edge_index: Tensor | Adjacency) -> Tensor | None:
@@ -142,7 +145,7 @@ def _decode(
         return model.decode(code, edge_index, hidden.masked), model.target(x)[hidden.masked]
     adj = kernels.adjacency(edge_index, x.size(0))
     whole = model.decoder.out_channels == x.size(1)
-    if whole and getattr(model.loss, "takes_factored", False) and isinstance(model.decoder, decoders.GAT):
+    if whole and getattr(model.criterion, "takes_factored", False) and isinstance(model.decoder, decoders.GAT):
         bags, wide = bags_of(x), aligned(x)
         short = bags is not None or wide is not x
         factored = model.decoder.factored(code, adj, hidden.masked, nodes) if short else None

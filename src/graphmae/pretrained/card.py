@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..finetuning.predictor import Predictor
-from ..methods import GraphMAE
+from ..methods import Method
 
 
-def card(model: GraphMAE, config: Mapping[str, Any]) -> str:
+def card(model: Method, config: Mapping[str, Any]) -> str:
     """Of a pre-trained model."""
     count = sum(p.numel() for p in model.encoder.parameters())
     lines = ["graphmae embed this-folder DATA -o z.npy"]
@@ -17,9 +17,9 @@ def card(model: GraphMAE, config: Mapping[str, Any]) -> str:
         lines.append("graphmae finetune this-folder assay.csv --smiles SMILES --targets A,B")
     use = "\n".join(lines)
     return (
-        f"# GraphMAE encoder: {config['encoder']['name']}\n\n"
-        f"A graph encoder of {count:,} parameters, pre-trained without labels by masked autoencoding with graphmae "
-        f"{config['graphmae']}. It takes {model.encoder.in_channels} features a node and gives "
+        f"# {type(model).__name__} encoder: {config['encoder']['name']}\n\n"
+        f"A graph encoder of {count:,} parameters, pre-trained without labels (method: {config['method']['name']}) "
+        f"with graphmae {config['graphmae']}. It takes {model.encoder.in_channels} features per node and gives "
         f"{model.encoder.out_channels}.\n\n"
         f"{_trained_on(config['trained_on'])}"
         '```python\nimport graphmae as gm\n\nmodel = gm.load("this-folder")\nz = gm.embed(model, data)\n```\n\n'

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,8 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 from .. import decoders, encoders, losses, masking
-from ..methods import GraphMAE
+from ..methods import REGISTRY as METHODS
+from ..methods import Method
 from ..registry import Registry, arguments_of
 from ..runtime.environment import package_version
 from ..runtime.errors import ConfigError, InputError
@@ -22,7 +23,8 @@ from ..runtime.files import read_json, replacing, write_json, write_text
 from .card import card
 from .places import find_checkpoint
 
-FORMAT = 1
+FORMAT = 2
+READABLE = (1, 2)  # 1: before there were other methods than GraphMAE
 KINDS: dict[str, Registry[Any]] = {
     "encoder": encoders.REGISTRY,
     "decoder": decoders.REGISTRY,
@@ -31,7 +33,7 @@ KINDS: dict[str, Registry[Any]] = {
 }
 
 
-def save(model: GraphMAE, folder: str | Path) -> Path:
+def save(model: Method, folder: str | Path) -> Path:
     """Write the model to `folder`; parts must be registered, so that they can be rebuilt by name."""
     config = describe(model)
     return write(Path(folder), model, config, card(model, config))
@@ -47,24 +49,24 @@ def write(folder: Path, module: nn.Module, config: dict[str, Any], readme: str) 
     return folder
 
 
-def describe(model: GraphMAE) -> dict[str, Any]:
+def describe(model: Method) -> dict[str, Any]:
     """Everything needed to build the same model again, as JSON values."""
+    own = described("method", model, METHODS.supplied)
     return {
         "format": FORMAT,
         "kind": "pretrained",
         "graphmae": package_version(),
-        **{kind: described(kind, getattr(model, kind)) for kind in KINDS},
-        "remask": model.remask.kind,
-        "drop_edge": model.drop_edge,
-        "mask_edges": model.mask_edges,
+        "method": own,
+        **{kind: described(kind, part) for kind, part in model.parts.items()},
         "inputs": dict(model.inputs),
         "trained_on": dict(model.trained_on),
     }
 
 
-def described(kind: str, part: object) -> dict[str, Any]:
-    """A registered part as JSON values: its name and what it was made with."""
+def described(kind: str, part: object, without: Iterable[str] = ()) -> dict[str, Any]:
+    """A registered part as JSON values: its name and what it was made with, parts of its own left out."""
     name, arguments = arguments_of(part)
+    arguments = {key: value for key, value in arguments.items() if key not in without}
     try:
         json.dumps(arguments)
     except TypeError as error:
@@ -72,14 +74,14 @@ def described(kind: str, part: object) -> dict[str, Any]:
     return {"name": name, **arguments}
 
 
-def load(folder: str | Path) -> GraphMAE:
+def load(folder: str | Path) -> Method:
     """The model `save` wrote, in evaluation mode. A run's folder gives its first seed's model."""
     folder, config = read_kind(folder, "pretrained")
     with explained(folder):
-        parts = {kind: build_part(kind, config[kind]) for kind in KINDS}
-        model = GraphMAE(
-            **parts, remask=config["remask"], drop_edge=config["drop_edge"], mask_edges=config.get("mask_edges", False)
-        )
+        own = dict(config["method"] if config["format"] > 1 else _method_of_format_1(config))
+        name = own.pop("name")
+        parts = {kind: build_part(kind, config[kind]) for kind in METHODS.takes(name)}
+        model = METHODS.build(name, **parts, **own)
     model.inputs, model.trained_on = dict(config.get("inputs", {})), dict(config.get("trained_on", {}))
     fill(model, folder)
     return model.eval()
@@ -89,14 +91,20 @@ def read_kind(folder: str | Path, kind: str) -> tuple[Path, dict[str, Any]]:
     """The folder of a checkpoint and its config.json, of the wanted kind: "pretrained" or "predictor"."""
     folder = find_checkpoint(folder)
     config = read_json(folder / "config.json")
-    if config.get("format") != FORMAT:
-        raise InputError(f"{folder}: config.json has format {config.get('format')!r}; this version reads {FORMAT}")
+    if config.get("format") not in READABLE:
+        readable = " and ".join(map(str, READABLE))
+        raise InputError(f"{folder}: config.json has format {config.get('format')!r}; this version reads {readable}")
     found = config.get("kind", "pretrained")
     if found != kind:
         what = {"pretrained": "a pre-trained model (graphmae pretrain)", "predictor": "a fine-tuned model"}
         way = "fine-tune it first: graphmae finetune" if kind == "predictor" else "its pre-trained model is needed here"
         raise InputError(f"{folder} holds {what.get(found, f'a {found!r}')}, not {what[kind]}; {way}")
     return folder, config
+
+
+def _method_of_format_1(config: dict[str, Any]) -> dict[str, Any]:
+    own = {"name": "graphmae", "remask": config["remask"], "drop_edge": config["drop_edge"]}
+    return {**own, "mask_edges": config.get("mask_edges", False)}
 
 
 @contextmanager
@@ -119,7 +127,7 @@ def fill(module: nn.Module, folder: Path) -> None:
         raise InputError(f"{folder}: model.safetensors does not fit config.json or is damaged ({error})") from None
 
 
-def fresh_encoder(model: GraphMAE) -> nn.Module:
+def fresh_encoder(model: Method) -> nn.Module:
     """An untrained encoder of the same shape."""
     name, arguments = arguments_of(model.encoder)
     return encoders.build(name, **arguments)

@@ -43,7 +43,7 @@ def from_published(
         network = _build(kind, prefix, weights, depth, residual, activation)
     except KeyError as error:
         raise InputError(f"{path}: {error.args[0]} is missing, so this is not a whole published model") from None
-    network.loss, network.mask = losses.ScaledCosineError(gamma), masking.RandomNodeMask(rate)
+    network.criterion, network.mask = losses.ScaledCosineError(gamma), masking.RandomNodeMask(rate)
     mine = network.state_dict()
     try:
         for number in range(depth):

@@ -1,23 +1,29 @@
-"""Step 7: the one loop, its optimizer, its resumable state and its progress display."""
+"""The one loop, its optimiser, its resumable state and its progress display."""
 
+from .capture import CapturedBatches, CapturedStep
+from .journal import Journal
 from .logs import tensorboard
-from .loop import fit
-from .optim import make_optimizer, schedule_factor
-from .pretrain import batches_of, pretrain_model
+from .optim import make_optimizer, make_schedule
+from .pretrain import pretrain_model
 from .progress import Progress, quiet
-from .state import Outcome, TrainingState
+from .state import Outcome, Progressed, TrainingState
 from .stopping import Plateau
+from .trainer import Batches, Trainer
 
 __all__ = [
+    "Batches",
+    "CapturedBatches",
+    "CapturedStep",
+    "Journal",
     "Outcome",
     "Plateau",
     "Progress",
+    "Progressed",
+    "Trainer",
     "TrainingState",
-    "batches_of",
-    "fit",
     "make_optimizer",
+    "make_schedule",
     "pretrain_model",
     "quiet",
-    "schedule_factor",
     "tensorboard",
 ]

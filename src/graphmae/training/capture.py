@@ -9,10 +9,11 @@ from typing import Any, Generic, TypeVar
 import torch
 from torch import Tensor
 
-from ..batching.store import GraphBatch, GraphStore
+from ..batching import Batch, GraphStore
 
-Batch = TypeVar("Batch")
+B = TypeVar("B")
 WARM_UP = 3  # eager steps before recording, so that every lazy allocation has happened
+OWN_THREAD = "thread_local"  # while this thread records, others that train side by side may wait for the device
 
 
 def own_stream() -> torch.cuda.Stream | None:
@@ -25,27 +26,27 @@ def own_stream() -> torch.cuda.Stream | None:
     return None if current == torch.cuda.default_stream() else current
 
 
-class CapturedStep(Generic[Batch]):
+class CapturedStep(Generic[B]):
     """`step(batch)` → loss, recorded as a CUDA graph after a few eager calls on the very same batch.
 
     The recorded work must not depend on values on the host: no data-dependent shapes, no `.item()`.
     """
 
-    def __init__(self, step: Callable[[Batch], Tensor]) -> None:
+    def __init__(self, step: Callable[[B], Tensor]) -> None:
         self.step = step
         self.calls = 0
         self.graph: torch.cuda.CUDAGraph | None = None
         self.batch: object = None
         self.loss: Tensor | None = None
 
-    def __call__(self, batch: Batch) -> Tensor:
+    def __call__(self, batch: B) -> Tensor:
         if self.batch is not None and batch is not self.batch:
             raise RuntimeError("a captured step replays one batch; it was given another")
         self.batch = batch
         if self.graph is None and self.calls >= WARM_UP:
             torch.cuda.synchronize()
             self.graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(self.graph, stream=own_stream()):
+            with torch.cuda.graph(self.graph, stream=own_stream(), capture_error_mode=OWN_THREAD):
                 self.loss = self.step(batch).detach()
         self.calls += 1
         if self.graph is None:
@@ -67,7 +68,7 @@ class CapturedBatches:
     from the store, so that a step is one copy of their numbers and one launch.
     """
 
-    def __init__(self, step: Callable[[GraphBatch], Tensor], store: GraphStore) -> None:
+    def __init__(self, step: Callable[[Batch], Tensor], store: GraphStore) -> None:
         self.step, self.store = step, store
         self.recorded: dict[tuple[int, int], _Recording] = {}
         self.pool = torch.cuda.graph_pool_handle()
@@ -101,12 +102,12 @@ class CapturedBatches:
 
 class _Recording:
     def __init__(
-        self, step: Callable[[GraphBatch], Tensor], store: GraphStore, count: int, shape: list[int], pool: Any
+        self, step: Callable[[Batch], Tensor], store: GraphStore, count: int, shape: list[int], pool: Any
     ) -> None:
         self.ids = torch.zeros(count, dtype=torch.long, device=store.node_ptr.device)
         torch.cuda.synchronize()
         self.graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self.graph, pool=pool, stream=own_stream()):
+        with torch.cuda.graph(self.graph, pool=pool, stream=own_stream(), capture_error_mode=OWN_THREAD):
             self.loss = step(store.take_padded(self.ids, *shape)).detach()
 
     def replay(self, ids: Tensor) -> Tensor:

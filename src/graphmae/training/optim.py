@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -59,24 +60,30 @@ def make_optimizer(module: nn.Module, lr: float, weight_decay: float) -> torch.o
     return torch.optim.Adam(parameters, lr=lr, weight_decay=weight_decay, fused=bool(parameters))
 
 
-def set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
-    """Change the learning rate in place."""
-    for group in optimizer.param_groups:
+def set_rates(optimizer: torch.optim.Optimizer, rates: Sequence[float]) -> None:
+    """Change the learning rate of every group of parameters in place."""
+    for group, rate in zip(optimizer.param_groups, rates, strict=True):
         if isinstance(group["lr"], torch.Tensor):
             group["lr"].fill_(rate)
         else:
             group["lr"] = rate
 
 
-def schedule_factor(schedule: str, epoch: int, epochs: int) -> float:
-    """What the learning rate is multiplied with in `epoch` (from 0).
+def make_schedule(name: str, epochs: int, steps_per_epoch: int = 1) -> Callable[[int], float]:
+    """Number of finished steps → what the learning rate is multiplied with; as published it changes between epochs.
 
     "cosine" decays to 0 without warm-up; "step" is 0.3 times what it was after every 30 epochs, as published for BACE;
     "constant" is 1.
 
-    >>> schedule_factor("cosine", 0, 100), schedule_factor("cosine", 50, 100), schedule_factor("step", 30, 100)
+    >>> cosine = make_schedule("cosine", epochs=100)
+    >>> cosine(0), cosine(50), make_schedule("step", 100, steps_per_epoch=2)(60)
     (1.0, 0.5, 0.3)
     """
-    if schedule == "step":
-        return float(0.3 ** (epoch // 30))
-    return 0.5 * (1 + math.cos(math.pi * epoch / epochs)) if schedule == "cosine" else 1.0
+
+    def factor(step: int) -> float:
+        epoch = step // steps_per_epoch
+        if name == "step":
+            return float(0.3 ** (epoch // 30))
+        return 0.5 * (1 + math.cos(math.pi * epoch / epochs)) if name == "cosine" else 1.0
+
+    return factor

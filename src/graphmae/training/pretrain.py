@@ -1,62 +1,71 @@
-"""Pre-training: a model that returns its own loss, run over graphs."""
+"""Pre-training: a method that returns its own loss, run over a data set."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import torch
-from torch import Tensor, nn
-from torch_geometric.data import Data
+from torch import Tensor
 
 from .. import kernels
-from ..batching.store import GraphBatch, GraphStore
+from ..batching import Batch, GraphStore, Shuffled
 from ..config import Train
-from ..data import GraphSet, MoleculeStore
-from .loop import fit
+from ..data import Dataset
+from ..methods import Method
+from .capture import CapturedBatches, CapturedStep
+from .journal import Journal
+from .optim import make_optimizer, make_schedule
 from .state import Outcome
+from .trainer import Batches, Trainer
 
 
 def pretrain_model(
-    model: nn.Module,
-    graphs: Sequence[Data] | GraphSet | MoleculeStore,
+    model: Method,
+    dataset: Dataset,
     train: Train,
     device: torch.device,
-    **loop: Any,
+    *,
+    after_epoch: Sequence[Callable[[int], dict[str, Any] | None]] = (),
+    journal: Journal | None = None,
 ) -> Outcome:
-    """Train `model` in place on unlabelled graphs; `loop` goes to `fit`."""
+    """Train `model` in place on the graphs of `dataset`, of which it sees no labels."""
     model.to(device)
-    settings = {
-        "epochs": train.epochs,
-        "lr": train.lr,
-        "weight_decay": train.weight_decay,
-        "schedule": train.schedule,
-        "clip_norm": train.clip_norm,
-        **loop,
-    }
+    batches, record = _batches(model, dataset, train, device)
+    trainer = Trainer(
+        model,
+        _loss,
+        make_optimizer(model, train.lr, train.weight_decay),
+        make_schedule(train.schedule, train.epochs, len(batches)),
+        clip_norm=train.clip_norm,
+        record=record,
+        in_step=model.after_step,
+        after_epoch=after_epoch,
+        journal=journal or Journal(),
+    )
+    return trainer.fit(batches, train.epochs * len(batches))
+
+
+def _loss(model: Method, batch: Batch) -> Tensor:
+    return model(batch)
+
+
+def _batches(
+    model: Method, dataset: Dataset, train: Train, device: torch.device
+) -> tuple[Batches[Any], Callable[[Callable[[Any], Tensor]], Callable[[Any], Tensor]]]:
+    """A single graph is a batch of its own; several are shuffled. On CUDA steps are recorded where that can be."""
     on_cuda = device.type == "cuda" and kernels.has("cuda")  # plain torch waits for the device: nothing to record
-    if not isinstance(graphs, GraphSet | MoleculeStore) and len(graphs) == 1:
-        whole = Data(x=graphs[0].x, edge_index=graphs[0].edge_index).to(device)  # labels stay behind
-        capture = on_cuda and getattr(model, "has_fixed_shapes", False)
-        return fit(model, lambda graph: model(graph.x, graph.edge_index), lambda: [whole], capture=capture, **settings)
-    if not isinstance(graphs, GraphSet | MoleculeStore):
-        graphs = GraphSet.from_list("graphs", [Data(x=graph.x, edge_index=graph.edge_index) for graph in graphs])
-    parts = graphs.parts() if isinstance(graphs, MoleculeStore) else graphs
-    store = GraphStore(parts, device, edges=getattr(model, "looks_at_edges", False))
-
-    def step(batch: GraphBatch) -> Tensor:
-        return model(batch.x, batch.graph, batch.batch)
-
-    if on_cuda and getattr(model, "takes_padding", False):
-        return fit(model, step, batches_of(store, train.batch_size, take=False), store=store, **settings)
-    return fit(model, step, batches_of(store, train.batch_size, take=True), **settings)
+    graphs = dataset.pretrain_graphs()
+    if len(graphs) == 1:
+        whole = Batch(graphs[0].x.to(device), graphs[0].edge_index.to(device))
+        return [whole], CapturedStep if on_cuda and model.records_steps else _as_it_is
+    store = GraphStore(dataset.pretrain_sets(), device, edges=model.uses_edge_codes)
+    ids = torch.arange(len(store))
+    if on_cuda and model.takes_padding:  # graphs are taken by their numbers, inside of what is recorded
+        return Shuffled(ids, train.batch_size), partial(CapturedBatches, store=store)
+    return Shuffled(ids, train.batch_size, store.take), _as_it_is
 
 
-def batches_of(store: GraphStore, batch_size: int, take: bool) -> Callable[[], Iterator[Any]]:
-    """Every graph once an epoch, in a new order, `batch_size` at a time: their numbers, or the batch itself."""
-
-    def epoch() -> Iterator[Any]:
-        for chosen in torch.randperm(len(store)).split(batch_size):
-            yield store.take(chosen) if take else chosen
-
-    return epoch
+def _as_it_is(step: Callable[[Any], Tensor]) -> Callable[[Any], Tensor]:
+    return step

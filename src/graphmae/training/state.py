@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,8 +25,21 @@ class Outcome(NamedTuple):
     epochs: int = 0
 
 
+class Progressed(NamedTuple):
+    """Where a training stands: how many steps are done, and of an epoch that is not over, what it takes to go on.
+
+    `losses` are those of its steps so far; `epoch_random` are the host's generators as they were when it began, from
+    which the order of its batches follows.
+    """
+
+    step: int
+    outcome: Outcome
+    losses: Sequence[Tensor] = ()
+    epoch_random: tuple[dict[str, Tensor], dict[str, Any]] | None = None
+
+
 class TrainingState:
-    """Weights, optimizer, epoch and random generators of one training, at `path`."""
+    """Weights, optimizer, step and random generators of one training, at `path`."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
@@ -33,10 +47,15 @@ class TrainingState:
     def exists(self) -> bool:
         return self.path.is_file()
 
-    def save(self, epoch: int, outcome: Outcome, module: nn.Module, optimizer: torch.optim.Optimizer) -> None:
+    def save(self, progressed: Progressed, module: nn.Module, optimizer: torch.optim.Optimizer) -> None:
         random_tensors, random_values = random_state()
         tensors = {f"model.{k}": v for k, v in module.state_dict().items()}
         tensors |= {f"random.{k}": v for k, v in random_tensors.items()}
+        began: Any = None
+        if progressed.losses:
+            assert progressed.epoch_random is not None
+            tensors |= {f"epoch.{k}": v for k, v in progressed.epoch_random[0].items()}
+            tensors["losses"], began = torch.stack(list(progressed.losses)), progressed.epoch_random[1]
         state = optimizer.state_dict()
         scalars: dict[str, Any] = {}
         for index, values in state["state"].items():
@@ -45,16 +64,18 @@ class TrainingState:
                     tensors[f"optimizer.{index}.{key}"] = value
                 else:
                     scalars[f"{index}.{key}"] = value
-        meta = {"epoch": epoch, "outcome": outcome, "random": random_values, "scalars": scalars}
+        meta = {"step": progressed.step, "outcome": progressed.outcome, "random": random_values, "scalars": scalars}
+        meta["epoch"] = began
         stored = {k: v.detach().cpu().contiguous().clone() for k, v in tensors.items()}
         with replacing(self.path) as partial:
             save_file(stored, partial, {"state": json.dumps(meta)})
 
-    def load(self, module: nn.Module, optimizer: torch.optim.Optimizer) -> tuple[int, Outcome]:
-        """Restore everything in place; returns the number of finished epochs and how it stood."""
+    def load(self, module: nn.Module, optimizer: torch.optim.Optimizer) -> Progressed:
+        """Restore everything in place; returns where training stood."""
         try:
             with safe_open(self.path, framework="pt") as file:
                 meta = json.loads(file.metadata()["state"])
+                step = int(meta["step"])
                 tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
         except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
             raise InputError(f"{self.path} is not a training state ({error}); delete it to start over") from None
@@ -70,7 +91,11 @@ class TrainingState:
         # Rates and the like come from the caller; the state holds only what training has accumulated.
         optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
         restore_random_state(_below("random.", tensors), meta["random"])
-        return int(meta["epoch"]), Outcome(*meta["outcome"])
+        losses: tuple[Tensor, ...] = ()
+        if "losses" in tensors:
+            losses = tensors["losses"].to(next(module.parameters()).device).unbind()
+        began = (_below("epoch.", tensors), meta["epoch"]) if losses else None
+        return Progressed(step, Outcome(*meta["outcome"]), losses, began)
 
     def delete(self) -> None:
         self.path.unlink(missing_ok=True)

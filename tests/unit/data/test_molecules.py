@@ -114,7 +114,7 @@ def test_many_parts_and_processes_give_the_same_store_and_go_on_after_an_interru
     assert seen[-1] == (100, 10)
     for name in module.ARRAYS:
         assert np.array_equal(getattr(store, name), getattr(whole, name)), name
-    assert [len(part) for part in store.parts(40)] == [40, 40, 10]
+    assert [len(part) for part in store.graph_sets(40)] == [40, 40, 10]
     assert json.loads((tmp_path / "parts/meta.json").read_text())["bad"] == 10
 
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from graphmae.config import Evaluation
-from graphmae.evaluation import cluster_scores, linear_probe, linear_probes, neighbour_score, score
+from graphmae.evaluation import cluster_scores, linear_probes, neighbour_score, score
 from graphmae.evaluation.linear_model import linear_model_score
 
 CPU = torch.device("cpu")
@@ -29,7 +29,7 @@ def test_accuracy_and_micro_f1() -> None:
 
 
 def test_the_probe_separates_what_is_separable_and_reports_both_rules() -> None:
-    scores = linear_probe(blobs(0), blobs(1), blobs(2), 3, Evaluation(lr=0.1, epochs=100), 0, CPU)
+    scores = linear_probes(blobs(0), blobs(1), blobs(2), 3, Evaluation(lr=0.1, epochs=100), [0], CPU)[0]
     assert scores["last"] > 90
     assert set(scores) == {"last", "best-validation", "validation-last", "validation-best"}
     assert scores["validation-best"] >= scores["validation-last"]
@@ -39,18 +39,18 @@ def test_the_probe_cannot_learn_noise() -> None:
     x = torch.randn(300, 3, generator=torch.Generator().manual_seed(0))
     y = torch.arange(300) % 3
     rows = [(x[i::3], y[torch.randperm(100, generator=torch.Generator().manual_seed(i))]) for i in range(3)]
-    assert linear_probe(*rows, 3, Evaluation(epochs=50), 0, CPU)["last"] < 55
+    assert linear_probes(*rows, 3, Evaluation(epochs=50), [0], CPU)[0]["last"] < 55
 
 
 def test_the_same_seed_gives_the_same_probe() -> None:
-    runs = [linear_probe(blobs(0), blobs(1), blobs(2), 3, Evaluation(epochs=5), 7, CPU) for _ in range(2)]
+    runs = [linear_probes(blobs(0), blobs(1), blobs(2), 3, Evaluation(epochs=5), [7], CPU)[0] for _ in range(2)]
     assert runs[0] == runs[1]
 
 
 def test_several_labels_a_row() -> None:
     x, y = blobs(0)
     many = torch.eye(3)[y]
-    scores = linear_probe((x, many), (x, many), (x, many), 3, Evaluation(lr=0.1, epochs=200), 0, CPU)
+    scores = linear_probes((x, many), (x, many), (x, many), 3, Evaluation(lr=0.1, epochs=200), [0], CPU)[0]
     assert scores["last"] > 90
     assert neighbour_score((x, many), (x, many), 3) > 90
 
@@ -68,7 +68,7 @@ def test_label_light_checks() -> None:
 def test_probes_trained_as_one_batch_are_the_probes_trained_alone() -> None:
     settings = Evaluation(lr=0.05, epochs=20)
     together = linear_probes(blobs(0), blobs(1), blobs(2), 3, settings, [3, 5, 8], CPU)
-    alone = [linear_probe(blobs(0), blobs(1), blobs(2), 3, settings, seed, CPU) for seed in (3, 5, 8)]
+    alone = [linear_probes(blobs(0), blobs(1), blobs(2), 3, settings, [seed], CPU)[0] for seed in (3, 5, 8)]
     for a, b in zip(together, alone, strict=True):
         assert a == pytest.approx(b, abs=1.0)  # a score may move by a node where logits tie
     assert len({scores["validation-last"] for scores in together}) > 1 or together[0]["last"] == 100
@@ -99,7 +99,7 @@ def test_the_converged_model_does_not_depend_on_the_scale_of_its_input() -> None
     assert whole is not None and whole > 90
     assert linear_model_score(*tiny) == pytest.approx(whole, abs=1.7)
     few_steps = Evaluation(lr=0.01, epochs=20)
-    assert linear_probe(*tiny, 3, few_steps, 0, CPU)["last"] < whole
+    assert linear_probes(*tiny, 3, few_steps, [0], CPU)[0]["last"] < whole
 
 
 def test_the_converged_model_chooses_on_validation_alone() -> None:

@@ -11,7 +11,7 @@ import graphmae as gm
 from graphmae import encoders
 from graphmae.config import Evaluation
 from graphmae.data import GraphSet, NodeDataset
-from graphmae.evaluation import judge_graphs, settle_norms
+from graphmae.evaluation import GraphEvaluator, NodeEvaluator, settle_norms
 from graphmae.evaluation.graphs import pooled_layers
 from graphmae.runtime.seed import preserved_randomness
 
@@ -76,7 +76,7 @@ def test_an_encoder_without_batch_norm_is_left_alone() -> None:
 def test_no_baseline_is_evaluated_with_statistics_that_were_never_set(name: str, monkeypatch) -> None:  # type: ignore[no-untyped-def]
     """The contract, over every encoder with a batch norm and both kinds of data."""
     from graphmae.evaluation import graphs as graph_rows
-    from graphmae.evaluation import rows as node_rows
+    from graphmae.evaluation import nodes as node_rows
 
     looked_at: list[nn.Module] = []
 
@@ -96,13 +96,12 @@ def test_no_baseline_is_evaluated_with_statistics_that_were_never_set(name: str,
         return encoders.build(name, in_channels=width, hidden_channels=8, norm="batch")
 
     trained = settle_norms(fresh(3), graphs(), CPU)
-    judge_graphs(trained, lambda: fresh(3), graphs(), Evaluation(baselines=("untrained",), choose=False), 0, CPU)
+    settings = Evaluation(baselines=("untrained",), choose=False, epochs=2)
+    GraphEvaluator(graphs(), settings, CPU).rows(trained, lambda: fresh(3), [0])
     nodes = gm.data.load("synthetic", num_nodes=120)
     assert isinstance(nodes, NodeDataset)
     trained = settle_norms(fresh(nodes.in_channels), nodes, CPU)
-    node_rows.judge(
-        trained, lambda: fresh(nodes.in_channels), nodes, Evaluation(baselines=("untrained",), epochs=2), 0, CPU
-    )
+    NodeEvaluator(nodes, settings, CPU).rows(trained, lambda: fresh(nodes.in_channels), [0])
     assert len(looked_at) == 4
     for encoder in looked_at:
         for norm in norms_of(encoder):
@@ -119,8 +118,8 @@ def test_the_untrained_row_is_not_below_raw_features_for_want_of_statistics() ->
     def fresh() -> nn.Module:
         return encoders.GIN(3, hidden_channels=16, num_layers=4, norm="batch")
 
-    found = judge_graphs(settle_norms(fresh(), data, CPU), fresh, data, settings, 0, CPU).rows
-    assert found["untrained"]["chosen"] >= found["raw"]["chosen"]
+    table = GraphEvaluator(data, settings, CPU).rows(settle_norms(fresh(), data, CPU), fresh, [0])[0]
+    assert table["untrained"].scores["chosen"] >= table["raw"].scores["chosen"]
 
 
 def test_a_last_graph_alone_does_not_make_half_of_the_statistics(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from graphmae import Predictor, encoders
-from graphmae.batching import GraphStore
+from graphmae.batching import Batch, GraphStore
 from graphmae.data.molecules import from_smiles
 from graphmae.runtime.errors import ConfigError
 
@@ -14,11 +14,10 @@ pytest.importorskip("rdkit", reason="RDKit is not installed")
 SMILES = ["CCO", "c1ccccc1", "CC(=O)O", "C"]
 
 
-def batch() -> tuple[torch.Tensor, object]:
+def batch() -> Batch:
     graphs, positions = from_smiles(SMILES)
     assert graphs is not None and positions == [0, 1, 2, 3]
-    taken = GraphStore(graphs).take(torch.arange(4))
-    return taken.x, taken.graph
+    return GraphStore(graphs).take(torch.arange(4))
 
 
 def predictor(**options: object) -> Predictor:
@@ -28,13 +27,12 @@ def predictor(**options: object) -> Predictor:
 
 def test_one_row_a_molecule_whatever_its_neighbours() -> None:
     model = predictor().eval()
-    x, graph = batch()
-    whole = model(x, graph)
+    whole = model(batch())
     assert whole.shape == (4, 2)
     alone, _ = from_smiles([SMILES[2]])
     assert alone is not None
     single = GraphStore(alone).take(torch.tensor([0]))
-    assert torch.allclose(model(single.x, single.graph), whole[2:3], atol=1e-5)
+    assert torch.allclose(model(single), whole[2:3], atol=1e-5)
 
 
 def test_missing_targets_have_no_gradient_and_do_not_count() -> None:
@@ -71,11 +69,11 @@ def test_balance_weighs_the_rarer_class_up() -> None:
 def test_dropout_stands_behind_every_layer_and_only_in_training() -> None:
     model = predictor(dropout=0.5)
     assert [block.dropout for block in model.encoder.blocks] == [0.0, 0.5]
-    x, graph = batch()
+    some = batch()
     model.train()
-    assert not torch.equal(model(x, graph), model(x, graph))
+    assert not torch.equal(model(some), model(some))
     model.eval()
-    assert torch.equal(model(x, graph), model(x, graph))
+    assert torch.equal(model(some), model(some))
     with pytest.raises(ConfigError, match="dropout"):
         predictor(dropout=1.0)
 
@@ -83,4 +81,4 @@ def test_dropout_stands_behind_every_layer_and_only_in_training() -> None:
 def test_several_readouts_stand_side_by_side() -> None:
     model = predictor(readout="mean+max").eval()
     assert model.head.in_features == 32
-    assert model(*batch()).shape == (4, 2)
+    assert model(batch()).shape == (4, 2)

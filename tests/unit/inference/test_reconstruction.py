@@ -42,7 +42,7 @@ def test_reconstruction_is_the_step_of_training() -> None:
     torch.manual_seed(3)
     with torch.no_grad():
         expected = model(data.x, data.edge_index)
-        found = model.loss(model.reconstruct(data.x, data.edge_index, draw.masked), data.x[draw.masked])
+        found = model.criterion(model.reconstruct(data.x, data.edge_index, draw.masked), data.x[draw.masked])
     assert float(found) == pytest.approx(float(expected), rel=1e-4)
 
 

@@ -85,4 +85,4 @@ def test_a_decoder_may_reconstruct_the_first_features_only(density: float) -> No
     hidden = model.mask.draw(30)
     code = model.bridge(model.encoder(hidden.apply(x, model.mask_token), edge_index))
     out = model.decoder(code.index_put((hidden.masked,), torch.zeros(16)), edge_index, rows=hidden.masked)
-    assert torch.allclose(loss, model.loss(out, x[hidden.masked, :40]), rtol=1e-5)
+    assert torch.allclose(loss, model.criterion(out, x[hidden.masked, :40]), rtol=1e-5)

@@ -16,7 +16,8 @@ from torch_geometric.data import Data
 
 from ...runtime.errors import DataError
 from ..cache import cached
-from ..dataset import REGISTRY, NodeDataset
+from ..dataset import REGISTRY
+from ..nodes import NodeDataset
 from ..scaling import Features, prepare
 from ..sources import Mirror, RawFiles
 

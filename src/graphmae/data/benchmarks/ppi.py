@@ -13,7 +13,8 @@ from torch_geometric.utils import coalesce
 
 from ...runtime.errors import DataError
 from ..cache import cached
-from ..dataset import REGISTRY, NodeDataset
+from ..dataset import REGISTRY
+from ..nodes import NodeDataset
 from ..scaling import Features, prepare
 from ..sources import RawFiles
 

@@ -9,7 +9,8 @@ import torch
 from torch_geometric.data import Data
 
 from ...runtime.errors import ConfigError
-from ..dataset import REGISTRY, NodeDataset
+from ..dataset import REGISTRY
+from ..nodes import NodeDataset
 from ..scaling import Features, prepare
 
 

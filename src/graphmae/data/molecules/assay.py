@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ...runtime.errors import DataError, InputError, unknown
-from ..dataset import REGISTRY
+from ..dataset import REGISTRY, Dataset
 from ..graphset import GraphSet
 from ..tables.reading import MISSING
 from .fingerprints import BITS, ecfp
@@ -29,7 +29,7 @@ logger = logging.getLogger("graphmae")
 
 
 @dataclass(frozen=True)
-class Assay:
+class Assay(Dataset):
     """Molecules and what was measured of them.
 
     Attributes:
@@ -49,6 +49,8 @@ class Assay:
     division: str = "scaffold"
     split_seed: int = 0
     given: tuple[str, ...] = ()
+    task = "molecule"
+    default_recipe = "default-assay"
 
     def __len__(self) -> int:
         return len(self.store)
@@ -59,15 +61,15 @@ class Assay:
         return [self.smiles[row] for row in self.store.lines]
 
     @property
-    def metric(self) -> str:
+    def metric(self) -> str:  # type: ignore[override]
         return "roc-auc" if self.kind == "classification" else "rmse"
 
     @property
-    def in_channels(self) -> int:
+    def in_channels(self) -> int:  # type: ignore[override]
         return self.store.in_channels
 
     @property
-    def treatment(self) -> dict[str, Any]:
+    def treatment(self) -> dict[str, Any]:  # type: ignore[override]
         return self.store.treatment
 
     @cached_property
@@ -100,6 +102,11 @@ class Assay:
                     f"{self.name}: in the {part} part ({len(positions)} molecules) no target has {lacks}; "
                     "take --split random, a column of your own, or more molecules"
                 )
+
+    def pretrain_sets(self) -> Iterator[GraphSet]:
+        yield self.graphs()
+
+    graph_sets = pretrain_sets
 
     def graphs(self) -> GraphSet:
         """The molecules as graphs."""

@@ -21,14 +21,16 @@ from functools import cached_property
 from itertools import chain, islice
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from ...runtime.environment import cpu_count
 from ...runtime.errors import DataError, InputError
 from ...runtime.files import replacing, write_json
+from ..dataset import Dataset
 from ..graphset import GraphSet
 from .lines import Line, read_lines
 from .smiles import ATOMS, BOND_TYPES, CHIRALITIES, DIRECTIONS, MASKED, SELF_LOOP, parse, rdkit, silenced
@@ -42,7 +44,7 @@ ARRAYS = ("sizes", "atoms", "bonds", "kinds", "lines")
 
 
 @dataclass(frozen=True)
-class MoleculeStore:
+class MoleculeStore(Dataset):
     """Molecules in `folder`; arrays are mapped into memory, not read.
 
     >>> store = MoleculeStore.open("zinc")  # doctest: +SKIP
@@ -57,7 +59,10 @@ class MoleculeStore:
     bonds: np.ndarray
     kinds: np.ndarray
     lines: np.ndarray
-    default_recipe: ClassVar[str] = "molecule/zinc"  # what `recipe = "auto"` starts from
+    task = "none"
+    default_recipe = "molecule/zinc"
+    in_channels = ATOMS + CHIRALITIES
+    target_channels = ATOMS  # the kind of atom
 
     @classmethod
     def open(cls, folder: str | Path) -> MoleculeStore:
@@ -73,7 +78,7 @@ class MoleculeStore:
         return len(self.sizes)
 
     @property
-    def name(self) -> str:
+    def name(self) -> str:  # type: ignore[override]
         return str(self.meta["name"])
 
     @property
@@ -82,20 +87,8 @@ class MoleculeStore:
         return int(self.meta["molecules"] + self.meta["bad"])
 
     @property
-    def in_channels(self) -> int:
-        return ATOMS + CHIRALITIES
-
-    @property
-    def target_channels(self) -> int:
-        """What is reconstructed: the kind of atom."""
-        return ATOMS
-
-    @property
-    def treatment(self) -> dict[str, Any]:
+    def treatment(self) -> dict[str, Any]:  # type: ignore[override]
         return {"features": "molecule", "self_loops": True}
-
-    def pretrain_graphs(self) -> MoleculeStore:
-        return self
 
     def check_labels(self) -> None:
         raise DataError(f"{self.name} has no labels: it is for pre-training alone (graphmae pretrain)")
@@ -131,10 +124,17 @@ class MoleculeStore:
             self.name, self.sizes[which.start : which.stop], self.atoms[atoms], self.bonds[between], self.kinds[between]
         )
 
-    def parts(self, size: int = 100_000) -> Iterator[GraphSet]:
-        """All of them, so many at a time."""
+    def graph_sets(self, size: int = 100_000) -> Iterator[GraphSet]:
         for first in range(0, len(self), size):
             yield self.graphs(range(first, min(first + size, len(self))))
+
+    pretrain_sets = graph_sets
+
+    def graph_rows(self, rows: Tensor) -> Tensor:
+        """One row for every string: NaN for those that are not a molecule."""
+        out = rows.new_full((self.num_lines, rows.size(1)), float("nan"))
+        out[torch.from_numpy(self.lines.astype("int64"))] = rows
+        return out
 
 
 def as_graphs(name: str, sizes: np.ndarray, atoms: np.ndarray, bonds: np.ndarray, kinds: np.ndarray) -> GraphSet:

@@ -12,10 +12,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import torch
+from torch import Tensor
 from torch_geometric.data import Data
 
 from ...runtime.errors import DataError, unknown
-from ..dataset import NodeDataset
+from ..nodes import NodeDataset
 from ..splits import stratified_split
 from . import edges as edge_tables
 from .cells import as_text, is_missing
@@ -47,8 +48,13 @@ class TableGraph(NodeDataset):
     columns: tuple[Column, ...] = ()
     cells: np.ndarray | None = None
     report: Report = field(default_factory=lambda: Report("graph"))
-    label: str = ""
     classes: tuple[str, ...] = ()
+
+    def node_rows(self, rows: Tensor) -> Tensor:
+        return rows[torch.from_numpy(self.rows)]
+
+    def node_ids(self) -> pa.ChunkedArray | None:
+        return self.ids
 
     @property
     def feature_names(self) -> list[str]:
@@ -140,7 +146,7 @@ def from_tables(
     }
     return TableGraph(
         **{**base.__dict__, "treatment": kept}, ids=given, rows=positions(given, ids), columns=tuple(columns),
-        cells=np.column_stack(cells) if cells else None, report=report, label=label, classes=classes,
+        cells=np.column_stack(cells) if cells else None, report=report, classes=classes,
     )  # fmt: skip
 
 

@@ -1,0 +1,58 @@
+"""What a method sees in one step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from .. import kernels
+from ..kernels import Adjacency
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """A whole graph, a part of one, or many small graphs side by side.
+
+    Attributes:
+        x: [N, in_channels] features of the nodes.
+        graph: the edges, a tensor [2, E] or sorted.
+        batch: [N] the number of each node's graph; None: there is one. Rows that only pad belong to one graph more.
+        seeds: [S] the nodes that count in a loss; None: all.
+        ids: [B] the numbers of the graphs in the store they were taken from; None: from no store.
+
+    >>> Batch(torch.rand(3, 8), torch.tensor([[0, 1], [1, 2]])).num_graphs
+    1
+    """
+
+    x: Tensor
+    graph: Tensor | Adjacency
+    batch: Tensor | None = None
+    seeds: Tensor | None = None
+    ids: Tensor | None = None
+
+    def edges(self, part: nn.Module) -> Tensor | Adjacency:
+        """The edges as an encoder or decoder takes them: sorted, or as a tensor [2, E]."""
+        return self.graph if getattr(part, "takes_adjacency", False) else kernels.plain(self.graph)
+
+    @property
+    def pointer(self) -> Tensor:
+        """[num_graphs + 1] where the nodes of each graph begin, of graphs taken from a store."""
+        assert isinstance(self.graph, Adjacency) and self.graph.sizes is not None
+        return nn.functional.pad(self.graph.sizes.cumsum(0), (1, 0))
+
+    @property
+    def num_graphs(self) -> int:
+        """How many graphs there are; where they were not taken from a store, this waits for the device."""
+        if self.batch is None:
+            return 1
+        return len(self.ids) if self.ids is not None else int(self.batch.max()) + 1
+
+    def mean(self, rows: Tensor) -> Tensor:
+        """The mean of `rows` [N, k] over the nodes of each graph: [num_graphs, k]."""
+        if self.batch is None:
+            return rows.mean(0, keepdim=True)
+        count = torch.bincount(self.batch, minlength=self.num_graphs).clamp(min=1)
+        total = rows.new_zeros(len(count), rows.size(1)).index_add(0, self.batch, rows)
+        return (total / count.unsqueeze(1))[: self.num_graphs]

@@ -1,0 +1,119 @@
+"""A data set for node tasks: graphs, which of them the encoder may see, and where the labels for the probe are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from ..runtime.errors import DataError, InputError
+from .dataset import Dataset
+from .graphset import GraphSet
+
+Split = Literal["train", "val", "test"]
+
+
+@dataclass(frozen=True)
+class NodeDataset(Dataset):
+    """Graphs and splits; transductive and inductive alike.
+
+    Attributes:
+        graphs: every graph once, as PyG `Data` with `x` [N, d], `edge_index` [2, E] and `y` ([N] or [N, classes]).
+        pretrain: positions of the graphs pre-training may see.
+        splits: for each split, (position of a graph, [N] bool mask of its nodes).
+        treatment: how features and self-loops were treated, as `from_data` takes it; stored with every model.
+        whole: positions of the graphs that hold every node once; None: all of them.
+    """
+
+    name: str
+    graphs: tuple[Data, ...]
+    pretrain: tuple[int, ...]
+    splits: Mapping[str, Sequence[tuple[int, Tensor]]]
+    treatment: Mapping[str, Any] = field(default_factory=dict)
+    whole: tuple[int, ...] | None = None
+    task = "node"
+    default_recipe = "default"
+
+    @classmethod
+    def transductive(cls, name: str, data: Data) -> NodeDataset:
+        """One graph, seen whole; its `train_mask`, `val_mask`, `test_mask` say which labels go where."""
+        splits = {s: ((0, data[f"{s}_mask"]),) for s in ("train", "val", "test") if f"{s}_mask" in data}
+        return cls(name, (data,), (0,), splits)
+
+    @property
+    def in_channels(self) -> int:  # type: ignore[override]
+        return int(self.graphs[0].x.size(1))
+
+    def check_labels(self) -> None:
+        """Refuse a set that cannot be evaluated, and say what it lacks."""
+        if not all("y" in graph for graph in self.graphs):
+            raise DataError(f"{self.name} has no labels (y), so it cannot be evaluated")
+        for split in ("train", "val", "test"):
+            if split not in self.splits:
+                raise DataError(f"{self.name} has labels but no {split}_mask, so it cannot be evaluated")
+            if not any(bool(mask.any()) for _, mask in self.splits[split]):
+                raise DataError(f"the {split} split of {self.name} is empty, so it cannot be evaluated")
+        for a, b in combinations(("train", "val", "test"), 2):
+            shared = sum(int((m & n).sum()) for i, m in self.splits[a] for j, n in self.splits[b] if i == j)
+            if shared:
+                raise DataError(
+                    f"{self.name}: {shared} nodes are in both the {a} and the {b} split; they must not overlap"
+                )
+        if not self.multilabel and self.num_classes < 2:
+            raise DataError(f"{self.name} has a single class, so there is nothing to evaluate")
+
+    @property
+    def multilabel(self) -> bool:
+        return "y" in self.graphs[0] and self.graphs[0].y.dim() == 2
+
+    @property
+    def metric(self) -> str:  # type: ignore[override]
+        return "micro-f1" if self.multilabel else "accuracy"
+
+    @property
+    def num_classes(self) -> int:
+        if self.multilabel:
+            return int(self.graphs[0].y.size(1))
+        return 1 + max(int(graph.y.max()) for graph in self.graphs)
+
+    def pretrain_graphs(self) -> list[Data]:
+        return [self.graphs[i] for i in self.pretrain]
+
+    def pretrain_sets(self) -> Iterator[GraphSet]:
+        yield _without_labels(self.name, self.pretrain_graphs())
+
+    def features_to_check(self) -> Iterator[Tensor]:
+        return (graph.x for graph in self.pretrain_graphs())
+
+    def node_graphs(self) -> Iterator[Data]:
+        return iter(self.graphs if self.whole is None else [self.graphs[i] for i in self.whole])
+
+    def graph_sets(self) -> Iterator[GraphSet]:
+        yield _without_labels(self.name, list(self.node_graphs()))
+
+    def single_graph(self) -> Data:
+        graphs = list(self.node_graphs())
+        if len(graphs) != 1:
+            raise InputError(f"{self.name} has {len(graphs)} graphs; this is for a single graph")
+        return graphs[0]
+
+    def gather(self, per_graph: list[Tensor], split: Split) -> tuple[Tensor, Tensor]:
+        """Rows of `per_graph` (one tensor per graph, one row per node) and labels that belong to a split."""
+        rows = [per_graph[i][mask.to(per_graph[i].device)] for i, mask in self.splits[split]]
+        labels = [self.graphs[i].y[mask] for i, mask in self.splits[split]]
+        return torch.cat(rows), torch.cat(labels).to(rows[0].device)
+
+    def summary(self) -> Iterator[tuple[str, int]]:
+        yield "graphs", len(self.graphs)
+        yield "nodes", sum(int(g.num_nodes) for g in self.graphs)
+        yield "edges", sum(int(g.edge_index.size(1)) for g in self.graphs)
+        yield "features", self.in_channels
+
+
+def _without_labels(name: str, graphs: list[Data]) -> GraphSet:
+    return GraphSet.from_list(name, [Data(x=graph.x, edge_index=graph.edge_index) for graph in graphs])

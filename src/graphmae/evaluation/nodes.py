@@ -1,0 +1,78 @@
+"""Nodes: a linear probe on frozen embeddings by both rules, further checks of them, and the baselines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torch import Tensor, nn
+
+from ..data import NodeDataset
+from ..inference.embedding import embed_graph
+from ..runtime.seed import preserved_randomness
+from .clustering import cluster_scores
+from .evaluator import Evaluator, MakeEncoder, Row, baseline, evaluates
+from .linear_model import linear_model_score
+from .linear_probe import linear_probes
+from .neighbours import neighbour_score
+from .supervised import supervised_scores
+from .untrained import settle_norms
+
+
+@evaluates("node")
+class NodeEvaluator(Evaluator):
+    """The encoder is fixed; seeds vary the probe."""
+
+    rules = ("last", "best-validation")
+    dataset: NodeDataset
+
+    def score(self, encoder: nn.Module, seeds: Sequence[int]) -> list[Row]:
+        return self.score_rows([embed_graph(encoder, graph, self.device) for graph in self.dataset.graphs], seeds)
+
+    def score_rows(self, per_graph: list[Tensor], seeds: Sequence[int]) -> list[Row]:
+        """Linear probe by both rules, k-NN and, for single labels, a converged linear model and k-means, on one
+        representation of every node."""
+        dataset, settings = self.dataset, self.settings
+        train, val, test = (dataset.gather(per_graph, split) for split in ("train", "val", "test"))
+        classes = dataset.num_classes
+        sizes = [int(mask.sum()) for _, mask in dataset.splits["train"]]
+        probed = linear_probes(train, val, test, classes, settings, seeds, self.device, sizes)
+        shared = {"knn": neighbour_score(train, test, classes)}
+        if (
+            settings.converged
+            and not dataset.multilabel
+            and (found := linear_model_score(train, val, test)) is not None
+        ):
+            shared["converged"] = found
+        rows = []
+        for seed, scores in zip(seeds, probed, strict=True):
+            clusters = {} if dataset.multilabel else cluster_scores(*test, classes, seed)
+            rows.append(Row({**scores, **shared, **clusters}))
+        return rows
+
+
+@baseline("node", "raw", fixed=True)
+def raw(evaluator: NodeEvaluator, make_encoder: MakeEncoder, seeds: Sequence[int]) -> list[Row]:
+    """The features themselves."""
+    return evaluator.score_rows([graph.x for graph in evaluator.dataset.graphs], seeds)
+
+
+@baseline("node", "untrained")
+def untrained(evaluator: NodeEvaluator, make_encoder: MakeEncoder, seeds: Sequence[int]) -> list[Row]:
+    """The same encoder as it was initialised, another one for every seed."""
+    rows = []
+    for seed in seeds:
+        with preserved_randomness(seed):
+            encoder = settle_norms(make_encoder(), evaluator.dataset, evaluator.device)
+            rows += evaluator.score(encoder, [seed])
+    return rows
+
+
+@baseline("node", "supervised")
+def supervised(evaluator: NodeEvaluator, make_encoder: MakeEncoder, seeds: Sequence[int]) -> list[Row]:
+    """The same encoder trained with the labels."""
+    rows = []
+    for seed in seeds:
+        with preserved_randomness(seed):
+            encoder = make_encoder()
+            rows.append(Row(supervised_scores(encoder, evaluator.dataset, evaluator.settings, seed, evaluator.device)))
+    return rows

@@ -1,0 +1,164 @@
+"""How a training is reported, and what is kept of it: progress, one metrics line per epoch, a state to resume from."""
+
+from __future__ import annotations
+
+import json
+import math
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ..runtime import turns
+from ..runtime.errors import GraphMAEError
+from .progress import Display, quiet
+from .state import Outcome, Progressed, TrainingState
+
+SECONDS_BETWEEN_LOOKS = 0.1
+
+
+@dataclass
+class Journal:
+    """What is reported and kept of a training; by default nothing.
+
+    Attributes:
+        metrics: a JSONL file, one line per epoch.
+        log: called with every metrics line.
+        state: saved every `seconds_between_saves`, on Ctrl-C and at the end; with `resume` training goes on from it.
+    """
+
+    label: str = "train"
+    display: Display = quiet
+    metrics: Path | None = None
+    log: Callable[[dict[str, Any]], None] | None = None
+    state: TrainingState | None = None
+    resume: bool = False
+    seconds_between_saves: float = 60.0
+
+    def restore(self, module: nn.Module, optimizer: torch.optim.Optimizer) -> Progressed:
+        """Where an earlier session stopped, its weights and generators restored; the beginning where there is none."""
+        if self.resume and self.state is not None and self.state.exists():
+            return self.state.load(module, optimizer)
+        return Progressed(0, Outcome(float("nan"), 0.0))
+
+    @contextmanager
+    def open(self, steps: int, per_epoch: int, before: Progressed) -> Iterator[Log]:
+        """The journal of one session."""
+        epochs, done = -(-steps // per_epoch), before.step // per_epoch
+        self.display.start(self.label, epochs, done)
+        with ExitStack() as stack:
+            stack.callback(self.display.stop)
+            write = stack.enter_context(_metrics_file(self.metrics, done))
+            stopping = stack.enter_context(_stop_when_asked(self.state is not None))
+            yield Log(self, write, stopping, steps, per_epoch, before)
+
+
+class Log:
+    """Written to while training runs."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        write: Callable[[dict[str, Any]], None],
+        stopping: Callable[[], bool],
+        steps: int,
+        per_epoch: int,
+        before: Progressed,
+    ) -> None:
+        self.journal, self.write, self.is_stopping = journal, write, stopping
+        self.steps, self.per_epoch, self.before = steps, per_epoch, before
+        self.began = self.saved = self.looked = time.monotonic()
+        self.loss = before.outcome.loss
+        self.ended = self.finished = False
+        self.waiting: list[tuple[int, Tensor, dict[str, Any]]] = []
+
+    def seconds(self) -> float:
+        return self.before.outcome.seconds + time.monotonic() - self.began
+
+    def epoch(self, step: int, loss: Tensor, rate: float, extra: dict[str, Any]) -> None:
+        """An epoch is over; `loss` is the mean of its steps."""
+        line = {"lr": rate, "seconds": self.seconds(), **extra}
+        self.waiting.append((-(-step // self.per_epoch), loss, line))
+        self.ended = bool(extra.get("stop"))
+        self.finished = self.ended or step >= self.steps
+        if self.finished or not loss.is_cuda or time.monotonic() - self.looked >= SECONDS_BETWEEN_LOOKS:
+            self.flush()
+
+    def flush(self) -> None:
+        """Look at the losses that wait on the device: a look costs a pause, so on CUDA it is taken now and then."""
+        if not self.waiting:
+            return
+        stacked = torch.stack([loss for _, loss, _ in self.waiting])
+        with turns.unattended():  # waiting for the device: others may go on
+            losses = stacked.tolist()
+        for (epoch, _, line), value in zip(self.waiting, losses, strict=True):
+            if not math.isfinite(value):
+                label = self.journal.label
+                raise GraphMAEError(f"{label}: the loss became {value} in epoch {epoch}; try a smaller learning rate")
+            self.journal.display.update(epoch, value, line["lr"])
+            self.write({"epoch": epoch, "loss": value, **line})
+            if self.journal.log is not None:
+                self.journal.log({"epoch": epoch, "loss": value, **line})
+        self.waiting.clear()
+        self.loss, self.looked = losses[-1], time.monotonic()
+
+    def outcome(self, step: int) -> Outcome:
+        """How training stands after `step` steps."""
+        self.flush()
+        return Outcome(self.loss, self.seconds(), -(-step // self.per_epoch))
+
+    def wants_save(self) -> bool:
+        due = time.monotonic() - self.saved >= self.journal.seconds_between_saves
+        return self.journal.state is not None and (due or self.finished or self.is_stopping())
+
+    def save(self, progressed: Progressed, module: nn.Module, optimizer: torch.optim.Optimizer) -> None:
+        assert self.journal.state is not None
+        self.journal.state.save(progressed, module, optimizer)
+        self.saved = time.monotonic()
+
+
+@contextmanager
+def _metrics_file(path: Path | None, done: int) -> Iterator[Callable[[dict[str, Any]], None]]:
+    """Append JSON lines; on resume, lines of epochs that will be run again are dropped first."""
+    if path is None:
+        yield lambda line: None
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    kept = path.read_text().splitlines()[:done] if done and path.is_file() else []
+    with path.open("w") as file:
+        file.writelines(line + "\n" for line in kept)
+
+        def write(line: dict[str, Any]) -> None:
+            file.write(json.dumps(line) + "\n")
+            file.flush()
+
+        yield write
+
+
+@contextmanager
+def _stop_when_asked(wanted: bool) -> Iterator[Callable[[], bool]]:
+    """The first Ctrl-C asks for a stop after this step, where the state can be saved; the second stops at once."""
+    asked = False
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        nonlocal asked
+        if asked:
+            raise KeyboardInterrupt
+        asked = True
+
+    if not wanted or threading.current_thread() is not threading.main_thread():
+        yield turns.is_interrupted
+        return
+    before = signal.signal(signal.SIGINT, handle)
+    try:
+        yield lambda: asked
+    finally:
+        signal.signal(signal.SIGINT, before)

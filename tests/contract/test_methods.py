@@ -1,0 +1,143 @@
+"""Every registered method passes the contract, and everything that is done with GraphMAE can be done with it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import graphmae as gm
+from graphmae import config, methods, testing
+from graphmae.config import Recipe
+from graphmae.runtime.errors import ConfigError, InputError, Interrupted
+
+SMALL = ("encoder.hidden_channels=8", "encoder.num_layers=1", "train.epochs=6", "evaluation.epochs=2")
+
+
+def recipe(name: str, *overrides: str) -> Recipe:
+    return gm.recipe("default", f"method.name={name}", *SMALL, "data.num_nodes=80", *overrides)
+
+
+@pytest.mark.parametrize("name", methods.names())
+def test_contract(name: str) -> None:
+    testing.check_method(lambda width: methods.build(recipe(name), width))
+
+
+@pytest.mark.parametrize("name", methods.names())
+def test_it_is_trained_saved_loaded_embedded_and_evaluated(name: str, tmp_path: Path) -> None:
+    result = gm.run(
+        recipe(name, "evaluation.supervised_epochs=1"), out=tmp_path / "run", device="cpu", progress=False
+    )  # fmt: skip
+    assert set(result.summary()["baselines"]) == {"raw", "untrained", "supervised"}
+    assert result.runs[0]["loss"] > 0
+    model = gm.load(tmp_path / "run")
+    data = gm.data.load("synthetic", num_nodes=80)
+    assert type(model) is methods.REGISTRY.get(name)
+    assert model.trained_on["epochs"] == 6
+    model.save_pretrained(tmp_path / "again")
+    first, again = gm.embed(tmp_path / "run", data), gm.embed(gm.load(tmp_path / "again"), data)
+    assert torch.equal(first, again) and first.shape == (80, 8)
+    scores = gm.evaluate(tmp_path / "run", data, overrides=["evaluation.baselines=[]"], device="cpu")
+    assert scores.column("pretrained", "last") == result.column("pretrained", "last")
+
+
+@pytest.mark.parametrize("name", methods.names())
+def test_it_is_resumed_to_the_same_weights(name: str, tmp_path: Path) -> None:
+    class Interrupting:
+        """Presses Ctrl-C after three epochs."""
+
+        def start(self, label: str, epochs: int, done: int) -> None: ...
+        def update(self, epoch: int, loss: float, lr: float) -> None:
+            if epoch == 3:
+                import os
+                import signal
+
+                os.kill(os.getpid(), signal.SIGINT)
+
+        def stop(self) -> None: ...
+
+    from graphmae.experiments import pretrain
+    from graphmae.experiments.folder import RunFolder
+
+    data, cpu = gm.data.load("synthetic", num_nodes=80), torch.device("cpu")
+    whole = pretrain.pretrain_once(recipe(name), data, 0, cpu)
+    folder = RunFolder(tmp_path / "cut")
+    with pytest.raises(Interrupted, match="epoch 3 of 6"):
+        pretrain.pretrain_once(recipe(name), data, 0, cpu, folder=folder, display=Interrupting())
+    again = pretrain.pretrain_once(recipe(name), data, 0, cpu, folder=folder, resume=True)
+    for key, value in whole.state_dict().items():
+        assert torch.equal(value, again.state_dict()[key]), key
+
+
+@pytest.mark.parametrize("name", methods.names())
+def test_it_learns_from_many_graphs(name: str) -> None:
+    from graphmae.training import pretrain_model
+
+    ring = torch.stack([torch.arange(6), (torch.arange(6) + 1) % 6])
+    made = [gm_data(torch.rand(6, 5), torch.cat([ring, ring.flip(0)], dim=1)) for _ in range(8)]
+    graphs = gm.data.GraphSet.from_list("rings", made)
+    torch.manual_seed(0)
+    model = methods.build(recipe(name), 5)
+    before = [p.detach().clone() for p in model.encoder.parameters()]
+    settings = recipe(name, "train.batch_size=3").train
+    outcome = pretrain_model(model, graphs, settings, torch.device("cpu"))
+    assert outcome.loss > 0 and outcome.epochs == 6
+    assert any(not torch.equal(a, b) for a, b in zip(before, model.encoder.parameters(), strict=True))
+
+
+def gm_data(x: torch.Tensor, edge_index: torch.Tensor) -> Any:
+    from torch_geometric.data import Data
+
+    return Data(x=x, edge_index=edge_index)
+
+
+def test_sections_a_method_has_no_use_for_are_refused_and_left_behind() -> None:
+    changed = gm.recipe("node/cora", "method.name=dgi")
+    assert (changed.method.name, changed.mask, changed.decoder, changed.loss) == ("dgi", None, None, None)
+    back = changed.to_dict()
+    assert not {"mask", "decoder", "loss"} & back.keys()
+    assert config.parse(back, changed.id) == changed
+    back["mask"] = {"name": "random"}
+    with pytest.raises(ConfigError, match=r"\[mask\] is not used by the method 'dgi'"):
+        gm.recipe(back)
+    with pytest.raises(ConfigError, match="did you mean 'graphmae'"):
+        gm.recipe("node/cora", "method.name=grphmae")
+
+
+def test_what_needs_a_reconstruction_says_so() -> None:
+    data = gm.data.load("synthetic", num_nodes=80)
+    model = methods.build(recipe("dgi"), data.in_channels)
+    with pytest.raises(InputError, match="DGI does not"):
+        gm.anomalies(model, data)
+
+
+def test_a_method_of_ones_own_is_one_class(tmp_path: Path) -> None:
+    """What the README promises: one class and one recipe."""
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "import torch\n"
+        "from graphmae import methods\n"
+        "@methods.register('smooth')\n"
+        "class Smooth(methods.Method):\n"
+        "    def __init__(self, encoder, weight: float = 1.0):\n"
+        "        super().__init__()\n"
+        "        self.encoder, self.weight = encoder, weight\n"
+        "    def loss(self, batch):\n"
+        "        z = self.embed(batch)\n"
+        "        return self.weight * (z - batch.mean(z)).square().mean()\n"
+    )
+    from graphmae.registry import import_parts
+
+    import_parts([str(file)])
+    try:
+        data = gm.data.load("synthetic", num_nodes=80)
+        made = gm.recipe("default", "method.name=smooth", "method.weight=0.5", *SMALL)
+        model = gm.pretrain(made, data, out=tmp_path / "run", device="cpu", progress=False)
+        assert gm.load(tmp_path / "run").weight == 0.5
+        assert gm.embed(model, data).shape == (80, 8)
+        with pytest.raises(ConfigError, match=r"method\.weight"):
+            gm.recipe("default", "method.name=smooth", "method.weight=much")
+    finally:
+        del methods.REGISTRY._parts["smooth"]
