@@ -36,9 +36,7 @@ def node_table(results: Path, sets: Iterable[str] = ("cora", "citeseer", "pubmed
     ledgers = {name: read_ledger(results / f"node-{name}.json") for name in sets}
     lines: list[tuple[str, list[list[float]]]] = [
         *[
-            (f"{title}, {label}", [
-                _scores(ledgers[s], "graphmae", row, rule) or _scores(ledgers[s], "baselines", row, rule) for s in sets
-            ])
+            (f"{title}, {label}", [_scores(ledgers[s], "graphmae", row, rule) for s in sets])
             for row, title in (("raw", "raw features"), ("untrained", "untrained encoder"))
             for rule, label in (("last", "last epoch"), ("converged", "converged"))
         ],
@@ -80,11 +78,10 @@ def graph_table(results: Path) -> str:
     out = [f"| {' | '.join(header)} |", "|---" * len(header) + "|"]
     for name, title in GRAPH_SETS.items():
         ledger = read_ledger(results / f"graph-{name}.json")
-        base = "published" if "published" in ledger else "baselines-published"
         fair = [
-            _scores(ledger, base, "raw", "chosen"),
-            _scores(ledger, base, "wl", "chosen"),
-            _scores(ledger, base, "untrained", "chosen"),
+            _scores(ledger, "published", "raw", "chosen"),
+            _scores(ledger, "published", "wl", "chosen"),
+            _scores(ledger, "published", "untrained", "chosen"),
             _scores(ledger, "supervised-gin", "supervised", "best-validation"),
             _scores(ledger, "published", "pretrained", "folds"),
             _scores(ledger, "published", "pretrained", "chosen"),
@@ -94,7 +91,6 @@ def graph_table(results: Path) -> str:
         best = max((statistics.fmean(scores) for scores in fair if scores), default=0.0)
         cells = [*(_marked(scores, best) for scores in fair), *map(cell, seen)]
         figures = [published_cell(_published(ledger, key)) for key in ("supervised-gin", "published")]
-        figures[1] = figures[1] if figures[1] != "–" else published_cell(_published(ledger, "tuned"))
         out.append(f"| {title} | {' | '.join([*cells, *figures])} |")
     return "\n".join(out)
 
@@ -107,16 +103,15 @@ def graph_gain(results: Path) -> str:
     ]
     for name, title in GRAPH_SETS.items():
         ledger = read_ledger(results / f"graph-{name}.json")
-        tuned = "baselines-tuned" if "baselines-tuned" in ledger else "tuned"
         rules = {
-            "reading chosen inside": ("published", "published", "chosen"),
-            "published reading": ("published", "published", "folds"),
-            "tuned training, reading chosen inside": ("tuned", tuned, "chosen"),
-            "tuned training and reading": ("tuned", tuned, "folds"),
+            "reading chosen inside": ("published", "chosen"),
+            "published reading": ("published", "folds"),
+            "tuned training, reading chosen inside": ("tuned", "chosen"),
+            "tuned training and reading": ("tuned", "folds"),
         }
-        for label, (with_training, without, rule) in rules.items():
-            ours = _scores(ledger, with_training, "pretrained", rule)
-            theirs = _scores(ledger, without, "untrained", rule)
+        for label, (experiment, rule) in rules.items():
+            ours = _scores(ledger, experiment, "pretrained", rule)
+            theirs = _scores(ledger, experiment, "untrained", rule)
             if min(len(ours), len(theirs)) > 1:
                 seeds = min(len(ours), len(theirs))
                 difference, width, p = paired(ours, theirs)
