@@ -8,30 +8,27 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from . import data, decoders, encoders, losses, masking
-    from .api.convert import convert
-    from .api.demo import demo
-    from .api.doctor import doctor
-    from .api.embed import embed
-    from .api.evaluate import evaluate
-    from .api.finetune import finetune, predict
-    from .api.nodes import anomalies, impute, links, similar
-    from .api.pretrain import pretrain
-    from .api.run import recipe, recipes, reproduce, run
-    from .api.tune import tune
-    from .estimator import GraphMAEEmbedder
-    from .evaluation import edge_embeddings, link_scores, split_edges
-    from .finetuning.predictor import Predictor
-    from .inference.reconstruction import anomaly_scores, reconstruct
-    from .methods import GraphMAE
-    from .pretrained import load, load_predictor
-    from .results import Result
+from .api import COMMANDS
 
-VERBS = (  # the commands of `graphmae`, and what they are made of
-    "anomalies", "convert", "demo", "doctor", "embed", "evaluate", "finetune", "impute", "links", "load", "predict",
-    "pretrain", "recipe", "recipes", "reproduce", "run", "similar", "tune",
-)  # fmt: skip
+if TYPE_CHECKING:
+    from . import data as data
+    from . import decoders as decoders
+    from . import encoders as encoders
+    from . import losses as losses
+    from . import masking as masking
+    from . import methods as methods
+    from .api import *  # noqa: F403
+    from .estimator import GraphMAEEmbedder as GraphMAEEmbedder
+    from .evaluation import edge_embeddings as edge_embeddings
+    from .evaluation import link_scores as link_scores
+    from .evaluation import split_edges as split_edges
+    from .finetuning.predictor import Predictor as Predictor
+    from .inference.reconstruction import anomaly_scores as anomaly_scores
+    from .inference.reconstruction import reconstruct as reconstruct
+    from .methods import GraphMAE as GraphMAE
+    from .pretrained import load_predictor as load_predictor
+    from .results import Result as Result
+
 _MODULES = ("data", "decoders", "encoders", "kernels", "losses", "masking", "methods", "testing")
 _NAMES = {
     "GraphMAE": "methods",
@@ -41,44 +38,9 @@ _NAMES = {
     "Predictor": "finetuning",
     "Result": "results",
     "load_predictor": "pretrained",
-    **dict.fromkeys(VERBS, "api"),
+    **dict.fromkeys((*COMMANDS, "load", "recipe"), "api"),
 }
-
-__all__ = [
-    "GraphMAE",
-    "GraphMAEEmbedder",
-    "Predictor",
-    "Result",
-    "anomalies",
-    "anomaly_scores",
-    "convert",
-    "data",
-    "decoders",
-    "demo",
-    "doctor",
-    "edge_embeddings",
-    "embed",
-    "encoders",
-    "evaluate",
-    "finetune",
-    "impute",
-    "link_scores",
-    "links",
-    "load",
-    "load_predictor",
-    "losses",
-    "masking",
-    "predict",
-    "pretrain",
-    "recipe",
-    "recipes",
-    "reconstruct",
-    "reproduce",
-    "run",
-    "similar",
-    "split_edges",
-    "tune",
-]
+__all__ = sorted([*_NAMES, "data", "decoders", "encoders", "losses", "masking", "methods"])
 
 
 def __getattr__(name: str) -> Any:

@@ -22,8 +22,9 @@ ROW_LABELS = {
     "frozen": "frozen embeddings, linear model",
     "scratch": "same encoder from scratch",
     "supervised": "supervised encoder",
-    "pretrained": "GraphMAE",
+    "pretrained": "",  # the method's own name
 }
+METHOD_LABELS = {"graphmae": "GraphMAE", "dgi": "DGI"}
 RULE_LABELS = {
     "last": "last epoch",
     "best-validation": "best validation epoch",
@@ -92,7 +93,20 @@ class Result:
 
     def rows(self) -> list[str]:
         """Row names, baselines first."""
-        return [row for row in ROW_LABELS if all(row in run["rows"] for run in self.runs)]
+        there = [row for row in self.runs[0]["rows"] if all(row in run["rows"] for run in self.runs)]
+        others = [row for row in there if row not in ROW_LABELS]
+        known = [row for row in ROW_LABELS if row in there]
+        return [*known[:-1], *others, *known[-1:]]
+
+    @property
+    def method(self) -> str:
+        """What the encoder was pre-trained with, as people write it."""
+        name = str(self.config.get("method", {}).get("name", "graphmae"))
+        return METHOD_LABELS.get(name, name)
+
+    def label(self, row: str) -> str:
+        """What a row is called in a table."""
+        return self.method if row == "pretrained" else ROW_LABELS.get(row, row)
 
     def column(self, row: str, key: str) -> list[float]:
         """One value per seed; empty where this row does not have that check."""
@@ -124,10 +138,10 @@ class Result:
         """Header and rows of the comparison table, as text."""
         labels = {key: f"{self.metric}, {label}" for key, label in RULE_LABELS.items()} | CHECK_LABELS
         keys = [key for key in labels if any(self.column(row, key) for row in self.rows())]
-        lines = [[ROW_LABELS[row], *(_cell(self.column(row, key), self.metric) for key in keys)] for row in self.rows()]
+        lines = [[self.label(row), *(_cell(self.column(row, key), self.metric) for key in keys)] for row in self.rows()]
         if self.published:
             number = f"{self.published['mean']:g} ± {self.published.get('std', 0.0):g}"
-            lines.append(["GraphMAE, published", number, *[""] * (len(keys) - 1)])
+            lines.append([f"{self.method}, published", number, *[""] * (len(keys) - 1)])
         return ["", *(labels[key] for key in keys)], lines
 
     def to_dict(self) -> dict[str, Any]:

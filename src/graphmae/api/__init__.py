@@ -1,35 +1,57 @@
-"""One function per command: `gm.X(...)` and `graphmae X` do the same."""
+"""One function per command: `gm.X(...)` and `graphmae X` do the same. Each is imported when it is first used."""
 
-from ..pretrained import load
-from .convert import convert
-from .demo import demo
-from .doctor import doctor
-from .embed import embed
-from .evaluate import evaluate
-from .finetune import finetune, predict
-from .nodes import anomalies, impute, links, similar
-from .pretrain import pretrain
-from .run import recipe, recipes, reproduce, run, run_folder
-from .tune import tune
+from __future__ import annotations
 
-__all__ = [
-    "anomalies",
-    "convert",
-    "demo",
-    "doctor",
-    "embed",
-    "evaluate",
-    "finetune",
-    "impute",
-    "links",
-    "load",
-    "predict",
-    "pretrain",
-    "recipe",
-    "recipes",
-    "reproduce",
-    "run",
-    "run_folder",
-    "similar",
-    "tune",
-]
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..pretrained import load as load
+    from .conversion import convert as convert
+    from .demonstration import demo as demo
+    from .diagnosis import doctor as doctor
+    from .embedding import embed as embed
+    from .evaluation import evaluate as evaluate
+    from .experiments import recipe as recipe
+    from .experiments import recipes as recipes
+    from .experiments import reproduce as reproduce
+    from .experiments import run as run
+    from .experiments import run_folder as run_folder
+    from .finetuning import finetune as finetune
+    from .finetuning import predict as predict
+    from .nodes import anomalies as anomalies
+    from .nodes import impute as impute
+    from .nodes import links as links
+    from .nodes import similar as similar
+    from .pretraining import pretrain as pretrain
+    from .tuning import tune as tune
+
+# Command → the module of its function, in the order of `graphmae --help`; the command itself is cli/COMMAND.py.
+COMMANDS = {
+    "demo": "demonstration",
+    "run": "experiments",
+    "reproduce": "experiments",
+    "pretrain": "pretraining",
+    "embed": "embedding",
+    "evaluate": "evaluation",
+    "similar": "nodes",
+    "anomalies": "nodes",
+    "impute": "nodes",
+    "links": "nodes",
+    "tune": "tuning",
+    "finetune": "finetuning",
+    "predict": "finetuning",
+    "convert": "conversion",
+    "recipes": "experiments",
+    "doctor": "diagnosis",
+}
+_OTHERS = {"load": "..pretrained", "recipe": ".experiments", "run_folder": ".experiments"}  # what commands are made of
+_MODULES = {**{name: f".{module}" for name, module in COMMANDS.items()}, **_OTHERS}
+__all__ = sorted(_MODULES)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module 'graphmae.api' has no attribute {name!r}")
+    value = globals()[name] = getattr(importlib.import_module(_MODULES[name], __name__), name)
+    return value

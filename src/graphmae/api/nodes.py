@@ -30,7 +30,7 @@ from ..runtime.errors import InputError, unknown
 from ..runtime.files import check_out, replacing
 from ..runtime.seed import check_seeds
 from ..training import Progress, quiet
-from .embed import embed
+from .embedding import embed
 
 
 def _opened(

@@ -2,29 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 import logging
 import os
 import sys
 
 import typer
 
+from ..api import COMMANDS
 from ..runtime.errors import GraphMAEError
-from .anomalies import anomalies
-from .convert import convert
-from .demo import demo
-from .doctor import doctor
-from .embed import embed
-from .evaluate import evaluate
-from .finetune import finetune
-from .impute import impute
-from .links import links
-from .predict import predict
-from .pretrain import pretrain
-from .recipes import recipes
-from .reproduce import reproduce
-from .run import run
-from .similar import similar
-from .tune import tune
 
 app = typer.Typer(
     name="graphmae",
@@ -35,22 +21,12 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(demo)
-app.command()(run)
-app.command()(reproduce)
-app.command()(pretrain)
-app.command()(embed)
-app.command()(evaluate)
-app.command()(similar)
-app.command()(anomalies)
-app.command()(impute)
-app.command()(links)
-app.command()(tune)
-app.command()(finetune)
-app.command()(predict)
-app.command()(convert)
-app.add_typer(recipes, name="recipes")
-app.command()(doctor)
+for name in COMMANDS:
+    command = getattr(importlib.import_module(f".{name}", __package__), name)
+    if isinstance(command, typer.Typer):
+        app.add_typer(command, name=name)
+    else:
+        app.command()(command)
 
 
 @app.callback(invoke_without_command=True)
@@ -69,7 +45,7 @@ def main() -> None:
     """Entry point: errors become one message and an exit code (1 the run failed, 2 the input is wrong)."""
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
     logging.getLogger("graphmae").setLevel(logging.INFO)
-    # Threads that wait go to sleep soon: several times faster on a busy machine, and as fast on a quiet one.
+    # Waiting threads sleep early: several times faster on a busy machine, and as fast on a quiet one.
     os.environ.setdefault("GOMP_SPINCOUNT", "3000")
     try:
         app()

@@ -82,6 +82,6 @@ def print_table(result: Result, title: str = "") -> None:
     for column in table.columns[1:]:
         column.justify = "right"
     for line in lines:
-        table.add_row(*line, style="bold" if line[0] == "GraphMAE" else None)
+        table.add_row(*line, style="bold" if line[0] == result.label(result.row) else None)
     width = None if sys.stdout.isatty() else 120
     Console(width=width, highlight=False).print(table)

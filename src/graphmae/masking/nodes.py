@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import torch
 from torch import Tensor
@@ -12,6 +12,9 @@ from .. import kernels
 from ..layers import MaskedInput, bags_of
 from ..registry import Registry
 from ..runtime.errors import ConfigError, unknown
+
+if TYPE_CHECKING:
+    from ..batching import Batch
 
 
 @dataclass(frozen=True)
@@ -98,6 +101,10 @@ class NodeMask:
     def draw(self, num_nodes: int, device: torch.device | str = "cpu", batch: Tensor | None = None) -> MaskedNodes:
         """`batch` [N] numbers the graph of every node, ascending, where `num_nodes` are those of several graphs."""
         raise TypeError(f"{type(self).__name__} must define draw(num_nodes, device, batch)")
+
+    def draw_in(self, batch: Batch) -> MaskedNodes:
+        """The nodes masked in a batch. Rules that look at features, edges or seeds define this instead of `draw`."""
+        return self.draw(batch.x.size(0), batch.x.device, batch.batch)
 
 
 REGISTRY: Registry[NodeMask] = Registry("mask")

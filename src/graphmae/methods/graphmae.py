@@ -63,7 +63,7 @@ class GraphMAE(graphmae_fast.Recordable, Method):
 
     def plain_loss(self, batch: Batch) -> Tensor:
         """The five steps as the paper has them."""
-        hidden = self.mask.draw(batch.x.size(0), batch.x.device, batch.batch)  # 1: which nodes are masked
+        hidden = self.mask.draw_in(batch)  # 1: which nodes are masked
         prediction = self._rebuild(batch.x, batch.graph, hidden)  # 2, 3, 4
         counts = slice(None) if batch.seeds is None else torch.isin(hidden.masked, batch.seeds)
         target = self.target(batch.x)[hidden.masked]

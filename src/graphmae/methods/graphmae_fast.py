@@ -63,7 +63,7 @@ def loss(model: GraphMAE, batch: Batch) -> Tensor:
     x, edge_index = batch.x, batch.graph
     if isinstance(edge_index, Adjacency) and edge_index.valid is not None and batch.batch is not None:
         return padded_loss(model, x, edge_index, batch.batch)
-    hidden = model.mask.draw(x.size(0), x.device, batch.batch)  # 1
+    hidden = model.mask.draw_in(batch)  # 1
     if model.mask_edges:
         edge_index = masking.masked_edges(kernels.adjacency(edge_index, x.size(0)), hidden.flags)
     read = _read(model, hidden, edge_index)

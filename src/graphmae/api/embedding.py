@@ -18,7 +18,7 @@ from ..methods import Method
 from ..pretrained import load
 from ..runtime.errors import InputError, unknown
 from ..runtime.files import check_out
-from .evaluate import evaluation_settings
+from .evaluation import evaluation_settings
 
 LEVELS = ("auto", "node", "graph")
 FORMATS = (".npy", ".npz", ".csv", ".parquet")

@@ -57,7 +57,11 @@ def evaluate(
         metric=dataset.metric,
         rule=evaluator.settings.rule,
         runs=runs,
-        config={"evaluation": asdict(evaluator.settings), "inputs": dict(opened.inputs)},
+        config={
+            "method": {"name": getattr(type(opened), "registered_name", type(opened).__name__)},
+            "evaluation": asdict(evaluator.settings),
+            "inputs": dict(opened.inputs),
+        },
         data={"name": dataset.name, **dict(dataset.summary())},
         seconds=time.monotonic() - began,
         peak_bytes=peak_bytes(str(used)),

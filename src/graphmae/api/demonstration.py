@@ -8,7 +8,7 @@ from pathlib import Path
 from ..data import REGISTRY
 from ..results import Result
 from ..runtime.errors import DataError
-from .run import recipe, run
+from .experiments import recipe, run
 
 EPOCHS = 200  # of 300: enough to see it, in two thirds of the time
 logger = logging.getLogger("graphmae")
