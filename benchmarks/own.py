@@ -3,7 +3,7 @@
     python -m benchmarks.own --json benchmarks/results/own-graphs.json
 
 Each graph is pre-trained with what `graphmae pretrain` would choose, over several seeds, and evaluated by a probe on a
-random tenth of the labels, beside raw features and the same encoder untrained. "Tuned" is the best of `--trials`
+random 10 % of the labels, beside raw features and the same encoder untrained. "Tuned" is the best of `--trials`
 settings by validation accuracy (what `graphmae tune` does), evaluated on the same test nodes.
 """
 
@@ -33,7 +33,7 @@ from graphmae.runtime.environment import commit, hardware
 
 
 def synthetic(root: str | None, **options: Any) -> NodeDataset:
-    """A synthetic citation graph, with a random tenth of the labels to train on as the others have."""
+    """A synthetic citation graph, with a random 10 % of the labels to train on as the others have."""
     made = load("synthetic", root, **options)
     return with_split(replace(made, splits={}))
 

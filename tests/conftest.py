@@ -15,7 +15,7 @@ from graphmae.runtime.compiled import limit_threads
 if workers := int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", 0)):  # each its own cores: shared ones wait endlessly
     threads = max(1, (os.cpu_count() or 1) // workers)
     limit_threads(threads)
-    os.environ |= {"OMP_NUM_THREADS": str(threads), "NUMBA_NUM_THREADS": str(threads)}  # of processes the tests start
+    os.environ["OMP_NUM_THREADS"] = str(threads)  # of processes the tests start
 
 REASON = "needs the real benchmark files: set GRAPHMAE_DATA to a folder in PyG's layout"
 

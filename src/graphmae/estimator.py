@@ -37,7 +37,7 @@ class GraphMAEEmbedder(TransformerMixin, BaseEstimator):
 
     Args:
         recipe: "auto" (chosen by the graph), a recipe's id or a TOML file.
-        epochs: at most so many; None: the recipe's.
+        epochs: at most this many; None: the recipe's.
         overrides: other recipe keys, ("mask.rate=0.75", …).
         readout: of sets of graphs: mean, max, sum or several, "mean+max".
     """

@@ -119,7 +119,7 @@ class Registry(Generic[T]):
 
 
 def find_registry(kind: str) -> Registry[Any]:
-    """The registry behind a recipe section, importing its room on first use."""
+    """The registry of a recipe section, importing its package on first use."""
     if kind not in _REGISTRIES:
         importlib.import_module(PART_MODULES[kind])
     return _REGISTRIES[kind]
@@ -149,7 +149,7 @@ def _hints(part: Callable[..., Any]) -> dict[str, Any]:
 
 
 def _same_definition(a: Callable[..., Any], b: Callable[..., Any]) -> bool:
-    """The same source registered twice (a notebook cell run again, a module reloaded) is no clash."""
+    """The same source registered twice (a notebook cell run again, a module reloaded) is not a clash."""
     return (a.__module__, a.__qualname__) == (b.__module__, b.__qualname__)
 
 

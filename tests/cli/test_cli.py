@@ -224,7 +224,7 @@ def test_from_smiles_to_predictions_in_three_commands(tmp_path: Path) -> None:
     tiny = ["--set", "train.epochs=1", "--set", "encoder.hidden_channels=8", "--set", "encoder.num_layers=2"]
     done = graphmae("pretrain", "all.smi", "--out", "model", *tiny, cwd=tmp_path, **own)
     assert done.returncode == 0, done.stderr
-    assert "1 of 61 strings are no molecules" in done.stderr
+    assert "1 of 61 strings are not molecules" in done.stderr
     table = ["assay.csv", "--smiles", "SMILES", "--split", "random", "--set", "finetune.epochs=2"]
     done = graphmae("finetune", "model", *table, "--targets", "basic", "--out", "run", "--json", cwd=tmp_path, **own)
     assert done.returncode == 0, done.stderr

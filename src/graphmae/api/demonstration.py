@@ -28,6 +28,7 @@ def demo(out: str | Path = "runs/demo", data_root: str | Path | None = None) -> 
         logger.info("NOTE: CiteSeer cannot be had here, so the demo runs on a synthetic citation graph. (%s)", error)
     logger.info(
         "Pre-training a graph encoder on %s for %d epochs, without labels; then a linear classifier on its frozen "
-        "embeddings, beside raw features, an untrained and a supervised encoder.", made.data.name, made.train.epochs
+        "embeddings, compared with raw features, an untrained and a supervised encoder.",
+        made.data.name, made.train.epochs,
     )  # fmt: skip
     return run(made, [0], out, data_root=data_root)

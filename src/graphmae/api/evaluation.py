@@ -35,8 +35,8 @@ def evaluate(
     data_root: str | Path | None = None,
     device: str = "auto",
 ) -> Result:
-    """Evaluate an encoder on labelled data, beside its baselines: linear probe, k-NN, k-means, or for whole graphs a
-    support vector machine in ten folds.
+    """Evaluate an encoder on labelled data, compared with its baselines: linear probe, k-NN, k-means, or for whole
+    graphs a support vector machine in ten folds.
 
     The encoder is fixed; seeds vary the probe and the baselines. A graph with labels but no split gets a random one
     (10 / 10 / 80 % of every class, from the seed 0). The probe's settings are those of the checkpoint's own recipe.

@@ -80,15 +80,15 @@ def predict(
     out: str | Path | None = None,
     device: str = "auto",
 ) -> Tensor:
-    """[rows, targets]: probabilities of class 1, or numbers; NaN for strings that are no molecules.
+    """[rows, targets]: probabilities of class 1, or numbers; NaN for strings that are not molecules.
 
     `molecules` are SMILES, or a file of them: .smi, or a table with a column `smiles`. With `out` (.csv, .tsv)
     every row of the file is also written there in its order, with a column NAME_predicted more for each target; the
-    column `problem` says which rows are no molecules.
+    column `problem` says which rows are not molecules.
     """
     check_out(out, FORMATS)
     predictor = pretrained.load_predictor(model) if isinstance(model, str | Path) else model
-    place = resolve_device(device)
+    used = resolve_device(device)
     if out is not None:
         if not isinstance(molecules, str | Path):
             raise InputError("out is for a file of molecules; of a list the predictions are returned")
@@ -102,14 +102,14 @@ def predict(
         rows, parts, total = torch.from_numpy(found.lines.astype("int64")), found.graph_sets(), found.num_lines
     else:
         if not molecules:
-            raise InputError("there are no molecules to predict for")
+            raise InputError("there are not molecules to predict for")
         graphs, positions = from_smiles(molecules)
         rows, total = torch.tensor(positions, dtype=torch.long), len(molecules)
         parts = iter([] if graphs is None else [graphs])
     answers, predictions = [], torch.full((total, len(predictor.names)), float("nan"))
-    with numerics(place):
+    with numerics(used):
         for part in parts:
-            answers.append(predict_graphs(predictor, part, place))
+            answers.append(predict_graphs(predictor, part, used))
     predictions[rows] = torch.cat([predictions[:0], *answers])
     if out is not None:
         _write_predictions(Path(out), [*header, *added], lines, predictions)

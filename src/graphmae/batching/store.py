@@ -81,7 +81,7 @@ class GraphStore:
         self.edge_codes = joined.edge_codes
         self.edge_table = table.to(device) if edges and table is not None else None
         widths = (self.num_codes,) if isinstance(self.num_codes, int) else self.num_codes
-        # One node behind the last, without features or edges: what a batch is filled up with.
+        # One node after the last, without features or edges: what a batch is filled up with.
         self.packed = Packed(
             _one_more(joined.x, 0 if self.num_codes is None else -1),
             widths,
@@ -110,7 +110,7 @@ class GraphStore:
     def take_padded(self, ids: Tensor, num_nodes: int, num_edges: int) -> Batch:
         """The same filled up to fixed shapes, with nothing that waits for the device: it can be recorded.
 
-        `num_nodes` must be more than the graphs have: rows behind theirs are nodes of zeros without edges.
+        `num_nodes` must be more than the graphs have: rows after theirs are nodes of zeros without edges.
         """
         taken = kernels.take_padded(self.packed, ids, num_nodes, num_edges) if self.edge_codes is None else None
         return self._batch(ids, taken or self._gathered(ids, num_nodes, num_edges, pads=True), pads=True)
@@ -141,7 +141,7 @@ class GraphStore:
         total = edge_sizes.sum(0, keepdim=True)
         begins = F.pad(edge_start, (0, 1))[batch] if pads else edge_start[batch]
         crow, ccol = (begins + within[node] for within in (packed.in_start, packed.out_start))
-        if pads:  # edges behind the last belong to no row; they only must not point outside
+        if pads:  # edges after the last belong to no row; they only must not point outside
             row, col = row.where(real, num_nodes - 1), col.where(real, num_nodes - 1)
             back = back.where(real, num_edges - 1)
             crow, ccol = crow.where(batch <= last, total), ccol.where(batch <= last, total)
@@ -156,7 +156,7 @@ class GraphStore:
 def _ranges(ptr: Tensor, ids: Tensor, total: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Everything between ptr[i] and ptr[i + 1] for every i of `ids`, one after the other, `total` places in all.
 
-    Returns which id each place belongs to (B behind the last), its position, the sizes [B] and where each begins.
+    Returns which id each place belongs to (B after the last), its position, the sizes [B] and where each begins.
     """
     sizes = ptr[ids + 1] - ptr[ids]
     ends = sizes.cumsum(0)

@@ -45,12 +45,12 @@ def evaluate(
     json_: Json = False,
     import_: Import = [],  # noqa: B006
 ) -> None:
-    """Judge a checkpoint on labelled data, beside raw features, an untrained and a supervised encoder.
+    """Evaluate a checkpoint on labelled data, compared with raw features, an untrained and a supervised encoder.
 
     The encoder is fixed; seeds vary the probe and the baselines. A graph with labels y but no masks gets a random
-    split. A set of graphs is judged in ten folds by a support vector machine on pooled embeddings, beside raw features,
-    an untrained encoder and, with "wl" among evaluation.baselines, the Weisfeiler–Lehman kernel. Only evaluation.*
-    can be set.
+    split. A set of graphs is evaluated in ten folds by a support vector machine on pooled embeddings, compared with raw
+    features, an untrained encoder and, with "wl" among evaluation.baselines, the Weisfeiler–Lehman kernel. Only
+    evaluation.* can be set.
 
     Example: graphmae evaluate runs/mine nodes.csv edges.csv --label topic --seeds 0-4
 

@@ -33,7 +33,7 @@ def finetune(
 
     Columns of zeros and ones are classes (ROC-AUC), others numbers (RMSE, MAE); --set data.kind=regression forces it.
     Empty cells are left out. Molecules are divided 80/10/10 by scaffold, the model with the best validation score is
-    kept, and fingerprints with a linear model and a forest are scored beside it. More choices by --set: finetune.mode
+    kept, and fingerprints with a linear model and a forest are scored too. More choices by --set: finetune.mode
     (full, frozen, staged), finetune.epochs, finetune.lr, finetune.balance=true for rare classes,
     finetune.baselines='["scratch"]' for the same encoder without pre-training.
 

@@ -26,8 +26,8 @@ def impute(
 ) -> None:
     """Fill the empty cells of a node table from the nodes' surroundings and their other columns.
 
-    Numbers, categories and true/false are filled, and for each column it is said how good such values are on cells
-    that are known, beside always taking the mean or the most frequent value.
+    Numbers, categories and true/false are filled, and for each column it is reported how good such values are on cells
+    that are known, compared with always taking the mean or the most frequent value.
 
     Example: graphmae impute runs/mine nodes.csv edges.csv -o filled.csv
     """

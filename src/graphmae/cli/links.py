@@ -41,7 +41,7 @@ def links(
     import_: Import = [],  # noqa: B006
     json_: Json = False,
 ) -> None:
-    """Link prediction: take a tenth of the edges away, pre-train on the rest, predict which pairs were edges.
+    """Link prediction: take 10 % of the edges away, pre-train on the rest, predict which pairs were edges.
 
     Beside shared neighbours, raw features and the untrained encoder, by ROC-AUC and average precision.
 

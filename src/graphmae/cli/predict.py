@@ -23,7 +23,7 @@ def predict(
 ) -> None:
     """Predict for new molecules: every row in its order, with a column NAME_predicted more for every target.
 
-    Predictions are probabilities of class 1, or numbers in the assay's units. Rows that are no molecules stay, with
+    Predictions are probabilities of class 1, or numbers in the assay's units. Rows that are not molecules stay, with
     empty predictions and "not a molecule" in the column `problem`.
 
     Example: graphmae predict runs/assay new.csv --smiles SMILES -o predictions.csv

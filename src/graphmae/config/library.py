@@ -19,7 +19,7 @@ def names() -> list[str]:
 
 
 def find(source: str | Path) -> tuple[Path, str]:
-    """The file behind an id or a path, and the name to report it under."""
+    """The file of an id or a path, and the name to report it under."""
     text = str(source)
     if text in names():
         return _folder() / f"{text}.toml", text

@@ -18,7 +18,7 @@ class Part:
 
 @dataclass(frozen=True)
 class About:
-    """For people."""
+    """What a person reads first."""
 
     title: str = ""
     task: Literal["node", "graph", "molecule"] = "node"
@@ -36,10 +36,10 @@ class Train:
     clip_norm: float | None = None
     # Of matrix products: tf32 is float32 on the CPU; bf16 is faster on both and agrees to two or three digits.
     precision: Literal["float32", "tf32", "bf16"] = "tf32"
-    batch_size: int = 1  # graphs a step, where the data is several graphs
-    parts: int = 1  # a graph that is too large at once: so many pieces, batch_size of them a step
+    batch_size: int = 1  # graphs per step, where there are several
+    parts: int = 1  # the number of pieces of a graph that is too large at once, batch_size of them per step
     tensorboard: bool = False  # write what TensorBoard shows beside the run's metrics
-    patience: int = 0  # stop when reconstruction has not improved for so many epochs; 0: never
+    patience: int = 0  # stop when the loss has not improved for this many epochs; 0: never
 
     def problems(self) -> list[str]:
         return [
@@ -55,7 +55,7 @@ class Train:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """How frozen embeddings are evaluated, and beside which baselines.
+    """How frozen embeddings are evaluated, and against which baselines.
 
     Nodes: a linear probe, scored at its last and at its best validation epoch. Whole graphs: a support vector machine
     in ten folds, scored as `readout` and `standardize` say ("folds"), and with layers, readout and scaling chosen
@@ -76,7 +76,7 @@ class Evaluation:
     standardize: bool = False  # columns of whole graphs' embeddings, on the training folds
     converged: bool = True  # also score nodes with a linear model to convergence, its C chosen on validation
     choose: bool = True  # also score whole graphs with the reading chosen inside each fold
-    every: int = 0  # probe every so many epochs of pre-training; 0: at the end only
+    every: int = 0  # probe after every N epochs of pre-training; 0: at the end only
 
     def problems(self) -> list[str]:
         return [

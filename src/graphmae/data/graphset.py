@@ -131,7 +131,7 @@ class GraphSet(Dataset):
         return self.node_ptr[:-1].repeat_interleave(self.edge_ptr.diff())
 
     def with_self_loops(self) -> GraphSet:
-        """Exactly one self-loop on every node, behind the other edges of its graph."""
+        """Exactly one self-loop on every node, after the other edges of its graph."""
         edge_index, node_ptr = self.edge_index, self.node_ptr
         other = edge_index[0] != edge_index[1]
         edge_ptr = _kept(other, self.edge_ptr)

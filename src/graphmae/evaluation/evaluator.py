@@ -1,4 +1,4 @@
-"""The contract of an evaluator: an encoder and labelled data in, named scores out, baselines as rows beside it."""
+"""The contract of an evaluator: an encoder and labelled data in, named scores out, baselines as further rows."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ logger = logging.getLogger("graphmae")
 
 
 def fingerprint_scores(assay: Assay, row: str) -> dict[str, float]:
-    """One model a target, fitted on the training molecules; the same by both rules, for there are no epochs.
+    """One model per target, fitted on the training molecules; the same by both rules, for there are no epochs.
 
     Made once for a set, its targets and its split, and kept beside the molecules.
     """
@@ -40,7 +40,7 @@ def _scores(assay: Assay, row: str) -> np.ndarray:
     train = assay.split["train"]
     out = np.full(assay.targets.shape, np.nan)
     others = np.concatenate([assay.split["val"], assay.split["test"]])
-    said = time.monotonic()
+    shown = time.monotonic()
     for column, values in enumerate(assay.targets.T):
         known = train[~np.isnan(values[train])]
         if len(np.unique(values[known])) < 2:
@@ -50,10 +50,10 @@ def _scores(assay: Assay, row: str) -> np.ndarray:
         model.fit(features[known], values[known])
         rows = features[others]
         out[others, column] = model.predict_proba(rows)[:, 1] if assay.kind == "classification" else model.predict(rows)
-        if time.monotonic() - said > 10:
-            said = time.monotonic()
+        if time.monotonic() - shown > 10:
+            shown = time.monotonic()
             logger.info("%s, %s: %d of %d targets", assay.name, row, column + 1, len(assay.names))
-    guess, truth = torch.from_numpy(out), torch.from_numpy(assay.judged)
+    guess, truth = torch.from_numpy(out), torch.from_numpy(assay.scored)
     found = []
     for part in ("val", "test"):
         rows = torch.from_numpy(assay.split[part])

@@ -25,7 +25,7 @@ def frozen_scores(encoder: nn.Module, assay: Assay, readout: str, device: torch.
     spread, middle = torch.std_mean(rows[train], dim=0, correction=0)
     x = ((rows - middle) / torch.where(spread > 0, spread, 1.0)).to(device, torch.float64)
     y = torch.from_numpy(np.asarray(assay.targets)).to(device, torch.float64)
-    truth = torch.from_numpy(np.asarray(assay.judged)).to(device)
+    truth = torch.from_numpy(np.asarray(assay.scored)).to(device)
     is_regression = assay.kind == "regression"
     tried: list[tuple[float, float, float]] = []  # (how good on validation, test score, mean absolute error)
     for strength in STRENGTHS:

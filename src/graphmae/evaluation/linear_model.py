@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from torch import Tensor
 
 STRENGTHS = (1e-2, 1e-1, 1.0, 1e1, 1e2, 1e3, 1e4)
-MOST_ROWS = 20_000  # more labels than this take longer than the training
+MAX_ROWS = 20_000  # more labels than this take longer than the training
 Rows = tuple[Tensor, Tensor]
 
 
@@ -26,7 +26,7 @@ def linear_model_score(train: Rows, val: Rows, test: Rows) -> float | None:
     (x, y), (val_x, val_y), (test_x, test_y) = (
         (features.cpu().double().numpy(), labels.cpu().numpy()) for features, labels in (train, val, test)
     )
-    if len(x) > MOST_ROWS or len(np.unique(y)) < 2:
+    if len(x) > MAX_ROWS or len(np.unique(y)) < 2:
         return None
     scale = np.sqrt(np.square(x).mean()) or 1.0
     best, score = -1.0, 0.0

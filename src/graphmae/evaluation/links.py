@@ -17,17 +17,17 @@ from torch_geometric.data import Data
 from ..runtime.errors import ConfigError, DataError, unknown
 
 WAYS = ("hadamard", "concat")
-LEAST = 20
+MIN_EDGES = 20
 
 
 @dataclass(frozen=True)
 class EdgeSplit:
-    """Edges of a graph, once each, in two parts, and as many pairs that are no edges for each.
+    """Edges of a graph, once each, in two parts, and as many pairs that are not edges for each.
 
     Attributes:
         graph: the graph without the test edges; what an encoder may be trained on.
         train, test: [2, M] edges.
-        train_pairs, test_pairs: [2, M] pairs that are no edges anywhere in the graph.
+        train_pairs, test_pairs: [2, M] pairs that are not edges anywhere in the graph.
     """
 
     graph: Data
@@ -38,7 +38,7 @@ class EdgeSplit:
 
 
 def edge_embeddings(z: Tensor, edges: Tensor, way: str = "hadamard") -> Tensor:
-    """One row an edge, from its ends' rows: their product ("hadamard", the same both ways), or one behind the other.
+    """One row per edge, from its ends' rows: their product ("hadamard", the same both ways), or one after the other.
 
     >>> edge_embeddings(torch.ones(3, 4), torch.tensor([[0], [2]]), "concat").shape
     torch.Size([1, 8])
@@ -55,8 +55,8 @@ def split_edges(data: Data, share: float = 0.1, seed: int = 0) -> EdgeSplit:
     ends = data.edge_index.numpy()
     loops = ends[0] == ends[1]
     once = np.unique(ends.min(0)[~loops] * nodes + ends.max(0)[~loops])
-    if len(once) < LEAST:
-        raise DataError(f"the graph has {len(once)} edges; link prediction needs at least {LEAST}")
+    if len(once) < MIN_EDGES:
+        raise DataError(f"the graph has {len(once)} edges; link prediction needs at least {MIN_EDGES}")
     rng = np.random.Generator(np.random.PCG64(seed))
     rng.shuffle(once)
     held = max(1, round(share * len(once)))
@@ -72,7 +72,7 @@ def _pairs(keys: np.ndarray, nodes: int) -> Tensor:
 
 
 def _no_edges(edges: np.ndarray, nodes: int, count: int, rng: np.random.Generator) -> Tensor:
-    """`count` pairs drawn evenly from all that are no edges."""
+    """`count` pairs drawn evenly from all that are not edges."""
     if nodes * (nodes - 1) / 2 - len(edges) < count:
         raise DataError("nearly all pairs of nodes are edges, so there is nothing to predict")
     found: np.ndarray = np.empty(0, dtype=np.int64)
@@ -91,7 +91,7 @@ def link_scores(z: Tensor, split: EdgeSplit, way: str = "hadamard", most: int = 
     model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=500))
     model.fit(torch.cat(rows).numpy(), _truth(*rows))
     tested = [edge_embeddings(z, part, way) for part in (split.test, split.test_pairs)]
-    return _judged(_truth(*tested), model.decision_function(torch.cat(tested).numpy()))
+    return _scores_of(_truth(*tested), model.decision_function(torch.cat(tested).numpy()))
 
 
 def common_neighbours(split: EdgeSplit) -> dict[str, float]:
@@ -107,14 +107,14 @@ def common_neighbours(split: EdgeSplit) -> dict[str, float]:
         np.asarray(weighted[part[0].numpy()].multiply(joined[part[1].numpy()]).sum(1)).ravel()
         for part in (split.test, split.test_pairs)
     ]
-    return _judged(_truth(*both), np.concatenate(both))
+    return _scores_of(_truth(*both), np.concatenate(both))
 
 
 def _truth(edges: Tensor | np.ndarray, pairs: Tensor | np.ndarray) -> np.ndarray:
     return np.concatenate([np.ones(len(edges)), np.zeros(len(pairs))])
 
 
-def _judged(truth: np.ndarray, scores: np.ndarray) -> dict[str, float]:
+def _scores_of(truth: np.ndarray, scores: np.ndarray) -> dict[str, float]:
     return {
         "roc-auc": 100 * float(roc_auc_score(truth, scores)),
         "average-precision": 100 * float(average_precision_score(truth, scores)),

@@ -35,7 +35,7 @@ def roc_auc(scores: Tensor, y: Tensor) -> Tensor:
     >>> roc_auc(torch.tensor([[0.1], [0.4], [0.35], [0.8]]), torch.tensor([[0.0], [0.0], [1.0], [1.0]])).tolist()
     [75.0]
     """
-    # What is not known goes behind everything else, where it changes no rank.
+    # What is not known goes after everything else, where it changes no rank.
     ranked = scores.double().where(~y.isnan(), torch.inf).t().contiguous()
     order = ranked.sort(dim=1).values
     rank = torch.searchsorted(order, ranked) + torch.searchsorted(order, ranked, right=True) + 1

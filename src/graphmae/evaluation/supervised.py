@@ -152,7 +152,7 @@ def _one_candidate(recipe: Recipe, dataset: NodeDataset, seed: int, device: torc
 
 
 def _fold_scores(recipe: Recipe, dataset: GraphSet, seed: int, device: torch.device) -> dict[str, Any]:
-    """Ten folds, those of the support vector machine; a tenth of each training part is for validation.
+    """Ten folds, those of the support vector machine; 10 % of each training part is for validation.
 
     Differs: the published numbers take the epoch that is best on the test folds.
     """

@@ -25,7 +25,7 @@ from ..runtime.errors import InputError
 PRETRAINING = ("about", "data", "method", "mask", "encoder", "decoder", "loss", "train", "evaluation")
 AUTO = "auto"  # the recipe is chosen by the data
 logger = logging.getLogger("graphmae")
-MOST_NODES = 400_000  # at once; beyond it a graph is trained in parts
+MAX_NODES = 400_000  # at once; beyond it a graph is trained in parts
 PART_NODES = 100_000
 LARGE = 50_000
 
@@ -88,57 +88,69 @@ def choose(dataset: NodeDataset) -> tuple[dict[str, Any], list[str]]:
     train: dict[str, Any] = {"schedule": "constant", "patience": 100}
     lines = [
         f"{dataset.name}: {facts.nodes:,} nodes with {facts.mean_degree:.1f} neighbours, {facts.features:,} features "
-        f"({facts.density:.0%} filled); neighbours alike by {facts.homophily:+.2f}",
+        f"({facts.density:.0%} filled); feature homophily {facts.homophily:+.2f}",
     ]
 
-    def said(settings: str, why: str) -> None:
+    def note(settings: str, why: str) -> None:
         lines.append(f"  {settings}: {why}")
 
-    encoder, decoder, mask, loss = _by_kind(facts, train, said)
+    encoder, decoder, mask, loss = _by_kind(facts, train, note)
     if facts.nodes > LARGE and encoder["hidden_channels"] > 256:
         encoder["hidden_channels"] = 256
-        said("256 wide", f"more than {LARGE:,} nodes")
+        note("256 wide", f"more than {LARGE:,} nodes")
     train.setdefault("epochs", 300 if facts.nodes <= LARGE else 200)
-    said(f"at most {train['epochs']} epochs", f"fewer if reconstruction stays the same for {train['patience']}")
-    if facts.nodes > MOST_NODES:
+    note(f"at most {train['epochs']} epochs", f"fewer if reconstruction stays the same for {train['patience']}")
+    if facts.nodes > MAX_NODES:
         train["parts"] = -(-facts.nodes // PART_NODES)
         train["epochs"], train["patience"] = 30, 10
-        said(f"{train['parts']} parts, 30 epochs", f"more than {MOST_NODES:,} nodes, so a part of the graph at a time")
+        note(f"{train['parts']} parts, 30 epochs", f"more than {MAX_NODES:,} nodes, so a part of the graph at a time")
     else:
-        said("the whole graph in every step", f"at most {MOST_NODES:,} nodes")
+        note("the whole graph in every step", f"at most {MAX_NODES:,} nodes")
     return {"encoder": encoder, "decoder": decoder, "mask": mask, "loss": loss, "train": train}, lines
 
 
 def _by_kind(
-    facts: GraphFacts, train: dict[str, Any], said: Callable[[str, str], None]
+    facts: GraphFacts, train: dict[str, Any], note: Callable[[str, str], None]
 ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any], dict[str, Any]]:
     """(encoder, decoder, mask, loss) by the kind of features; `train` is changed where that kind needs it."""
     encoder: dict[str, Any] = {"name": "gat", "hidden_channels": 256, "num_layers": 2, "norm": "none"}
     decoder: dict[str, Any] = {"name": "gat"}
     if facts.features_kind == "words":
         encoder["hidden_channels"] = 512
-        said("GAT, 512 wide, two layers, no norm", "bags of words: narrower encoders learn late or never on noisy ones")
-        said("half of the nodes masked, γ = 3, a twentieth replaced", "as published for such graphs")
+        note(
+            "GAT, 512 wide, two layers, no norm",
+            "bags of words: narrower encoders learned late or not at all on noisy ones",
+        )
+        note("half of the nodes masked, γ = 3, 5 % replaced", "as published for such graphs")
         return encoder, decoder, {"rate": 0.5, "replace_rate": 0.05}, {"gamma": 3}
     if facts.features_kind == "categories":
         encoder["norm"] = "batch"
         if facts.features < 4 and facts.density > 0.6:
             encoder |= {"num_layers": 3, "residual": True}
-            said("GAT, 256 wide, three layers, batch norm, residual", "so few numbers drown among the neighbours'")
+            note(
+                "GAT, 256 wide, three layers, batch norm, residual",
+                "with so few features, a deeper encoder with residuals keeps a node's own",
+            )
         elif facts.density > 0.6:
             encoder["hidden_channels"] = 512
             train |= {"lr": 4e-4, "weight_decay": 1e-4, "epochs": 100}
-            said("GAT, 512 wide, two layers, batch norm, slow and short", "few numbers are soon learned by heart")
-            said("half of the nodes masked, γ = 2, none replaced", "what did best on such graphs")
+            note("GAT, 512 wide, two layers, batch norm, slow and short", "few features are memorised quickly")
+            note("half of the nodes masked, γ = 2, none replaced", "best on such graphs")
             return encoder, decoder, {"rate": 0.5, "replace_rate": 0.0}, {"gamma": 2}
         else:
             encoder |= {"name": "gin", "num_layers": 3, "output": "all"}
             decoder = {"name": "gin", "norm": "batch"}
-            said("GIN, three layers of 256, all of them, batch norm", "few features or categories: counting tells most")
-        said("half of the nodes masked, γ = 3, none replaced", "another node's category is no noise, it is an answer")
+            note(
+                "GIN, three layers of 256, all of them, batch norm",
+                "few features or categories: counts of neighbours carry most of the signal",
+            )
+        note(
+            "half of the nodes masked, γ = 3, none replaced",
+            "replacing a category by another node's adds wrong targets rather than noise",
+        )
         return encoder, decoder, {"rate": 0.5, "replace_rate": 0.0}, {"gamma": 3}
-    said("GAT, 256 wide, two layers, no norm", "numbers in every column")
-    said("three quarters of the nodes masked, γ = 2", "numbers of neighbours say much of one another")
+    note("GAT, 256 wide, two layers, no norm", "numbers in every column")
+    note("three quarters of the nodes masked, γ = 2", "numeric features of neighbours are correlated")
     return encoder, decoder, {"rate": 0.75, "replace_rate": 0.05}, {"gamma": 2}
 
 

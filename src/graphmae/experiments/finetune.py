@@ -1,4 +1,4 @@
-"""From a pre-trained encoder to measured targets: one seed of fine-tuning, beside its baselines."""
+"""From a pre-trained encoder to measured targets: one seed of fine-tuning, with its baselines."""
 
 from __future__ import annotations
 
@@ -49,7 +49,9 @@ def starting_point(recipe: Recipe, assay: Assay) -> tuple[Recipe, Method]:
 
 def settings_of(recipe: Recipe) -> Finetune:
     if recipe.finetune is None:
-        raise ConfigError(f"{recipe.id}: an assay is judged by fine-tuning, so the recipe needs a [finetune] section")
+        raise ConfigError(
+            f"{recipe.id}: an assay is evaluated by fine-tuning, so the recipe needs a [finetune] section"
+        )
     return recipe.finetune
 
 

@@ -42,8 +42,8 @@ def finetune_predictor(
     targets = torch.from_numpy(assay.targets).to(device)
     split = {part: torch.from_numpy(positions) for part, positions in assay.split.items()}
     predictor.fit_scale(targets[split["train"].to(device)], settings.balance)
-    truth = torch.from_numpy(assay.judged).to(device)
-    judge = _Judge(predictor, store, truth, split, keep=settings.rule == "best-validation")
+    truth = torch.from_numpy(assay.scored).to(device)
+    scorer = _Scorer(predictor, store, truth, split, keep=settings.rule == "best-validation")
     stages = list(_stages(predictor, settings))
     done = 0
     for number, (epochs, opened) in enumerate(stages):
@@ -51,16 +51,16 @@ def finetune_predictor(
         stage = label if len(stages) == 1 else f"{label}, stage {number + 1} of {len(stages)}"
         trainer, batches = _trainer(predictor, opened, store, targets, split["train"], settings)
         trainer.schedule = make_schedule(settings.schedule if last else "constant", epochs, len(batches))
-        trainer.after_epoch = [judge]
+        trainer.after_epoch = [scorer]
         trainer.journal = Journal(stage, display, metrics if last else None)
         trainer.fit(batches, epochs * len(batches))
         done += epochs
     predictor.requires_grad_(True)
     assert done == settings.epochs
-    if not bool(judge.is_finite):
+    if not bool(scorer.is_finite):
         raise GraphMAEError(f"{label}: the model predicts NaN or infinite values; try a smaller finetune.lr")
-    scores = judge.scores()
-    judge.restore()
+    scores = scorer.scores()
+    scorer.restore()
     predictor.eval()
     return scores
 
@@ -119,7 +119,7 @@ def _batches(store: GraphStore, ids: Tensor | None = None) -> Iterator[Batch]:
     yield from map(store.take, (torch.arange(len(store)) if ids is None else ids).split(AT_ONCE))
 
 
-class _Judge:
+class _Scorer:
     """Called after every epoch: scores on validation and test, and the best weights by validation."""
 
     def __init__(

@@ -23,7 +23,7 @@ class Predictor(nn.Module):
     Args:
         names: the targets.
         kind: classes 0 and 1 by cross-entropy, or numbers by squared error, scaled to what was trained on.
-        dropout: behind every layer of the encoder, in training.
+        dropout: after every layer of the encoder, in training.
 
     >>> from graphmae import encoders
     >>> Predictor(encoders.GIN(8, hidden_channels=16), ["toxic"]).head.out_features

@@ -20,7 +20,7 @@ from ..methods import GraphMAE
 from ..runtime.errors import InputError
 from .reconstruction import reconstruct
 
-LEAST, MOST = 20, 50_000  # rows with a value a column needs; rows it learns from
+MIN_ROWS, MAX_ROWS = 20, 50_000  # rows with a value a column needs; rows it learns from
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def impute(
         block = slice(begin, begin + column.width)
         begin += column.width
         there = graph.cells[graph.rows, number]
-        if there.all() or there.sum() < LEAST or column.kind not in ("number", "category", "boolean"):
+        if there.all() or there.sum() < MIN_ROWS or column.kind not in ("number", "category", "boolean"):
             continue
         others = np.delete(own, np.r_[block], axis=1)
         seen = np.hstack([expected, others])[graph.rows]
@@ -69,7 +69,7 @@ def _fill(column: Column, values: pa.ChunkedArray, seen: np.ndarray, there: np.n
     if logarithmic:
         truth = np.log1p(truth)
     known, generator = seen[there], np.random.default_rng(0)
-    chosen = generator.permutation(len(known))[:MOST]
+    chosen = generator.permutation(len(known))[:MAX_ROWS]
     known, truth = known[chosen], truth[chosen]
 
     def make() -> object:
@@ -104,8 +104,8 @@ def _fill(column: Column, values: pa.ChunkedArray, seen: np.ndarray, there: np.n
 
 def _with(table: pa.Table, filled: Filled) -> pa.Table:
     """The table with those cells replaced; a column keeps its type where the values fit it."""
-    place = table.column_names.index(filled.column)
-    values = table.column(place)
+    index = table.column_names.index(filled.column)
+    values = table.column(index)
     cells = values.to_pylist()
     for row, value in zip(filled.rows.tolist(), filled.values, strict=True):
         cells[row] = value
@@ -113,4 +113,4 @@ def _with(table: pa.Table, filled: Filled) -> pa.Table:
         new = pa.array(cells, values.type)
     except (pa.ArrowException, TypeError):
         new = pa.array([None if cell is None else str(cell) for cell in cells], pa.string())
-    return table.set_column(place, filled.column, new)
+    return table.set_column(index, filled.column, new)

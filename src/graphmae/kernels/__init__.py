@@ -101,7 +101,7 @@ def batch_norm(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """(prelu(batch norm of `x` [N, channels]), mean, variance); `slope` [1] is the activation's below zero.
 
-    `valid`, a number on the device: rows behind that many only pad; they count for nothing and become zeros.
+    `valid`, a number on the device: rows after that many only pad; they count for nothing and become zeros.
     `running`: a mean and a variance to move towards those found, in place, and by which share.
     """
     return _implementation(x).batch_norm(x, weight, bias, slope, eps, valid, running)
@@ -141,7 +141,7 @@ def dropout(x: Tensor, p: float, training: bool) -> Tensor:
 
 
 def dropped_rows(x: Tensor, rows: Tensor, ones: int, p: float) -> Tensor:
-    """dropout(`x`[rows], and behind it as many rows of `ones`): [rows + ones, channels]. Without a gradient."""
+    """dropout(`x`[rows], and after it as many rows of `ones`): [rows + ones, channels]. Without a gradient."""
     with torch.no_grad():
         return _implementation(x).dropped_rows(x, rows, ones, p)
 
@@ -154,9 +154,9 @@ def column_sums(a: Tensor, b: Tensor | None = None) -> Tensor:
 
 def parted(count: int, split: int, device: torch.device | str) -> tuple[Tensor, Tensor, Tensor]:
     """0 … count − 1 in a random order, and its two parts, the first of `split`; int64."""
-    place = torch.device(device)
-    module = _fast(place.type) if place.type in _PACKAGES and has(place.type) else reference
-    return (module or reference).parted(count, split, place)
+    where = torch.device(device)
+    module = _fast(where.type) if where.type in _PACKAGES and has(where.type) else reference
+    return (module or reference).parted(count, split, where)
 
 
 def adam_step(
@@ -182,7 +182,7 @@ def take_padded(packed: Packed, ids: Tensor, num_nodes: int, num_edges: int) -> 
     module = _fast("cuda") if fits else None
     return (
         None
-        if module is None or len(ids) > module.MOST_GRAPHS
+        if module is None or len(ids) > module.MAX_GRAPHS
         else module.take_padded(packed, ids, num_nodes, num_edges)
     )
 

@@ -54,7 +54,7 @@ class Adjacency:
         edge_codes, edge_table: [E] which row of [C, k] are an edge's features, where that is kept.
         sizes: [G] the nodes of each graph, where there are several side by side.
         starts: [G + 1] where each graph's nodes begin, where that is known; largest: a bound of `sizes`.
-        valid: how many rows are real, on the device, where others behind them only fill up a fixed shape.
+        valid: how many rows are real, on the device, where others after them only fill up a fixed shape.
     """
 
     edge_sums: Tensor | None = None
@@ -103,7 +103,7 @@ class Adjacency:
     def kept(self, keep: Tensor) -> Adjacency:
         """The same nodes with the edges of `keep` [E] alone.
 
-        On CUDA the tensors keep their shapes, so that this can be recorded; what lies behind the last edge is unused.
+        On CUDA the tensors keep their shapes, so that this can be recorded; what follows the last edge is unused.
         """
         order = self.transpose[1].long()
         ahead, back = _Kept.of(keep), _Kept.of(keep[order])

@@ -41,7 +41,7 @@ def lookup(adj: Adjacency, value: Tensor, rows: Tensor, table: Tensor, p: float)
 
 
 def pool(x: Tensor, ptr: Tensor, how: str) -> Tensor:
-    # Shapes depend on no value, so that this can be recorded; rows behind the last segment go to one more, left out.
+    # Shapes depend on no value, so that this can be recorded; rows after the last segment go to one more, left out.
     place = torch.arange(x.size(0), device=x.device)
     segment, shape = torch.searchsorted(ptr[1:].contiguous(), place, right=True), (ptr.numel(), x.size(1))
     if how == "max":

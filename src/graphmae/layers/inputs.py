@@ -127,13 +127,13 @@ class MaskedInput:
         if self.bags is not None:
             tokens = _TokenRows.apply(weight, token, self.num_tokens, self.p)
             return torch.cat([self.bags.times(weight.t(), self.rows, self.p), tokens])
-        if more := self.width - weight.size(1):  # aligned: the columns behind are zeros
+        if more := self.width - weight.size(1):  # aligned: the columns after them are zeros
             weight, token = F.pad(weight, (0, more)), F.pad(token, (0, more))
         return _MaskedProduct.apply(self.x, self.rows, weight, token, self.num_tokens, self.p)
 
 
 class _MoreRows(Function):
-    """Rows of zeros behind a matrix; unlike torch's padding, the gradient is not copied."""
+    """Rows of zeros after a matrix; unlike torch's padding, the gradient is not copied."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, more: int) -> Tensor:

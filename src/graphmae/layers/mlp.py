@@ -34,7 +34,7 @@ class MLP(nn.Module):
         self.last = Linear(widths[-2], widths[-1], bias=bias)
 
     def forward(self, x: Tensor, valid: Tensor | None = None) -> Tensor:
-        """`x` [N, in_channels] → [N, out_channels]; rows behind `valid` only pad."""
+        """`x` [N, in_channels] → [N, out_channels]; rows after `valid` only pad."""
         for linear, finish in zip(self.maps, self.between, strict=True):
             assert isinstance(linear, Linear)
             # On CUDA the bias goes with the activation, where its gradient is free.

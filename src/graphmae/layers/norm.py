@@ -1,4 +1,4 @@
-"""A norm and the activation behind it: one module, because together they are one pass over the data."""
+"""A norm and the activation after it: one module, because together they are one pass over the data."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ activations: dict[str, Callable[[], nn.Module]] = {
 
 
 class PReLU(nn.PReLU):
-    """torch's, by the kernel."""
+    """torch.nn.PReLU, computed by our kernel."""
 
     def forward(self, x: Tensor) -> Tensor:
         return kernels.prelu(x, self.weight)
@@ -59,14 +59,14 @@ class NormAct(nn.Module):
 
     @property
     def takes_shift(self) -> bool:
-        """Whether a bias in front and a dropout behind fit into the same pass."""
+        """Whether a bias before it and a dropout after it fit into the same pass."""
         plain = isinstance(self.norm, nn.Identity) and isinstance(self.activation, nn.PReLU | nn.ReLU)
         return plain or (isinstance(self.norm, nn.LayerNorm) and self.is_linear_below)
 
     def forward(
         self, x: Tensor, valid: Tensor | None = None, shift: Tensor | None = None, dropout: float = 0.0
     ) -> Tensor:
-        """`x` [N, channels]; rows behind `valid` (a number on the device) only pad.
+        """`x` [N, channels]; rows after `valid` (a number on the device) only pad.
 
         `shift` [channels] is added first; `dropout` follows, in either mode.
         """

@@ -173,7 +173,7 @@ class RandomNodeMask(NodeMask):
         return MaskedNodes(masked, visible, token, replaced, donors, kept, order)
 
     def draw_padded(self, batch: Tensor, sizes: Tensor, starts: Tensor | None = None, largest: int = 0) -> PaddedMask:
-        """A draw for graphs side by side of `sizes` [G], nodes of no graph (`batch` = G) behind them.
+        """A draw for graphs side by side of `sizes` [G], nodes of no graph (`batch` = G) after them.
 
         Faster where it is known where they start ([G + 1]) and how large the `largest` is.
         """

@@ -2,7 +2,7 @@
 
 from .checkpoint import describe, fresh_encoder, load, read_kind, save
 from .export import export_encoder
-from .places import find_checkpoint, shipped, to_hub
+from .locations import find_checkpoint, shipped, to_hub
 from .predictor import load_predictor, save_predictor
 from .published import from_published
 

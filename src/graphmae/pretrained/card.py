@@ -48,11 +48,11 @@ def predictor_card(predictor: Predictor, config: Mapping[str, Any]) -> str:
 def _trained_on(facts: Mapping[str, Any]) -> str:
     if not facts:
         return ""
-    said = (
+    facts_shown = (
         f"{key.replace('_', ' ')}: {value:,}" if isinstance(value, int) else f"{key.replace('_', ' ')}: {value}"
         for key, value in facts.items()
     )
-    return f"Trained on: {'; '.join(said)}.\n\n"
+    return f"Trained on: {'; '.join(facts_shown)}.\n\n"
 
 
 def _options(config: Mapping[str, Any]) -> str:

@@ -21,7 +21,7 @@ from ..runtime.environment import package_version
 from ..runtime.errors import ConfigError, InputError
 from ..runtime.files import read_json, replacing, write_json, write_text
 from .card import card
-from .places import find_checkpoint
+from .locations import find_checkpoint
 
 FORMAT = 2
 READABLE = (1, 2)  # 1: before there were other methods than GraphMAE

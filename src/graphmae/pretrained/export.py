@@ -15,7 +15,7 @@ from ..runtime.errors import InputError
 
 
 class PlainEncoder(nn.Module):
-    """Computes what `encoder` computes at rest, from the same weights: (x [N, in], edge_index [2, E]) → [N, out]."""
+    """Computes what `encoder` does in evaluation mode: (x [N, in], edge_index [2, E]) → [N, out]."""
 
     def __init__(self, encoder: nn.Module) -> None:
         super().__init__()

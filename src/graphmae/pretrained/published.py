@@ -26,7 +26,7 @@ def from_published(
 ) -> GraphMAE:
     """The model whose `state_dict` the published scripts saved with torch.save (their `PreModel`).
 
-    Layers, widths, heads and norms are read off the weights. What leaves no trace in them must be said where it is not
+    Layers, widths, heads and norms are read off the weights. What leaves no trace in them must be given where it is not
     the usual: `residual` connections between layers of one width, an `activation` without parameters ("relu", "elu"),
     and, if training is to go on, `gamma` and the mask `rate`.
     """

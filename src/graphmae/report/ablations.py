@@ -121,7 +121,7 @@ def _verdict(first: list[float], second: list[float]) -> str:
 
 
 def curve_table(results: Path, kind: str, values: Iterable[float]) -> str:
-    """The numbers behind a figure."""
+    """The numbers of a figure."""
     values, titles = list(values), {**NODE_SETS, **GRAPH_SETS}
     label = {"rate": "mask rate", "gamma": "γ"}[kind]
     out = [f"| {label} | seeds | {' | '.join(f'{value:g}' for value in values)} |", "|---" * (len(values) + 2) + "|"]

@@ -1,4 +1,4 @@
-"""What `graphmae reproduce` prints: every experiment beside the published number."""
+"""What `graphmae reproduce` prints: every experiment next to the published number."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What every other room stands on: errors, seeds, devices, facts about the machine."""
+"""What every other package uses: errors, seeds, devices, facts about the machine."""

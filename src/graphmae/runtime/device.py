@@ -64,7 +64,7 @@ def numerics(device: torch.device, precision: str = "float32") -> Iterator[None]
     before, _half = numeric_mode(), precision == "bf16"
     if device.type == "cpu":
         torch.use_deterministic_algorithms(True)
-        # A debugging aid that costs a tenth of the time.
+        # A debugging aid that costs 10 % of the time.
         torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
     torch.set_float32_matmul_precision("highest" if precision == "float32" else "high")
     try:

@@ -36,7 +36,7 @@ class Progress:
 
     def start(self, label: str, epochs: int, done: int) -> None:
         self.label, self.epochs, self.first = label, epochs, done
-        self.began = self.said = time.monotonic()
+        self.began = self.shown = time.monotonic()
         self._bar = _Bar(label, epochs, done) if sys.stderr.isatty() else None
 
     def update(self, epoch: int, loss: float, lr: float) -> None:
@@ -45,8 +45,8 @@ class Progress:
         left = (self.epochs - epoch) / max(rate, 1e-9)
         if self._bar:
             self._bar.update(epoch, f"loss {loss:.4f}  lr {lr:.1e}  {rate:.1f} epochs/s")
-        elif now - self.said >= self.between or epoch == self.epochs:
-            self.said = now
+        elif now - self.shown >= self.between or epoch == self.epochs:
+            self.shown = now
             sys.stderr.write(
                 f"{self.label}: epoch {epoch}/{self.epochs}  loss {loss:.4f}  lr {lr:.1e}  "
                 f"{rate:.1f} epochs/s  {_clock(left)} left\n"

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 EVERY = 5  # epochs between two looks
-LEAST = 0.005  # a smaller share of improvement over `patience` epochs is none
+MIN_IMPROVEMENT = 0.005  # a smaller share of improvement over `patience` epochs is none
 
 
 class Plateau:
@@ -28,6 +28,6 @@ class Plateau:
         self.seen[epoch] = now = self.measure()
         before = [value for when, value in self.seen.items() if when <= epoch - self.patience]
         after = [value for when, value in self.seen.items() if epoch - self.patience < when <= epoch]
-        if before and min(after) > (1 - LEAST) * min(before):
+        if before and min(after) > (1 - MIN_IMPROVEMENT) * min(before):
             return {"criterion": now, "stop": True}
         return {"criterion": now}

@@ -159,4 +159,4 @@ def test_a_target_without_a_training_value_is_not_scored(tmp_path: Path, caplog:
     assay = read_assay(table(tmp_path, "smiles,y,z,part", *rows), targets=["y", "z"], split="part")
     assay.check_split()
     assert "no value to train on for 'z'" in caplog.text
-    assert np.isnan(assay.judged[:, 1]).all() and np.array_equal(assay.judged[:, 0], assay.targets[:, 0])
+    assert np.isnan(assay.scored[:, 1]).all() and np.array_equal(assay.scored[:, 0], assay.targets[:, 0])

@@ -105,7 +105,7 @@ def test_many_parts_and_processes_give_the_same_store_and_go_on_after_an_interru
     monkeypatch.setattr(module, "_join", interrupted)
     with pytest.raises(KeyboardInterrupt):
         build_store([file], tmp_path / "parts", jobs=1)
-    with pytest.raises(DataError, match="no complete store"):
+    with pytest.raises(DataError, match="not a complete store"):
         MoleculeStore.open(tmp_path / "parts")
     written = {path: path.stat().st_mtime_ns for path in (tmp_path / "parts/parts").glob("*.npz")}
     assert len(written) == 4

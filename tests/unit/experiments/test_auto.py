@@ -38,7 +38,7 @@ def test_the_kind_of_features_decides(x: torch.Tensor, kind: str, encoder: dict[
 
 
 def test_large_graphs_are_trained_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(defaults, "MOST_NODES", 100)
+    monkeypatch.setattr(defaults, "MAX_NODES", 100)
     monkeypatch.setattr(defaults, "PART_NODES", 60)
     chosen, lines = defaults.choose(dataset(torch.randn(200, 40)))
     assert chosen["train"]["parts"] == 4 and any("parts" in line for line in lines)

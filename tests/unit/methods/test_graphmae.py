@@ -5,6 +5,7 @@ import torch
 from torch_geometric.data import Data
 
 from graphmae import decoders, encoders, losses, masking
+from graphmae.batching import Batch
 from graphmae.methods import GraphMAE
 from graphmae.runtime.errors import ConfigError
 
@@ -73,3 +74,37 @@ def test_widths_that_do_not_fit_are_refused() -> None:
         GraphMAE(encoders.GCN(6, 8), decoders.GCN(8, 7))
     with pytest.raises(ConfigError, match="drop_edge"):
         GraphMAE(encoders.GCN(6, 8), decoders.GCN(8, 6), drop_edge=1.0)
+
+
+class Seen(torch.nn.Module):
+    """Not a loss: keeps what it is given."""
+
+    def forward(self, prediction: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+        self.target = target
+        return prediction.sum()
+
+
+def test_a_masking_rule_may_look_at_the_whole_batch() -> None:
+    """Masking by degree, in one class: `draw_in` sees features, edges and seeds."""
+
+    class Hubs(masking.RandomNodeMask):
+        def draw_in(self, batch: Batch) -> masking.MaskedNodes:
+            degree = torch.bincount(batch.graph[1], minlength=len(batch.x))  # type: ignore[index]
+            return masking.MaskedNodes.of(degree.topk(2).indices, len(batch.x))
+
+    edges, x = torch.tensor([[1, 2, 3, 4, 0, 4], [0, 0, 0, 0, 1, 1]]), torch.rand(5, 3)
+    model = GraphMAE(encoders.GCN(3, 4, num_layers=1), decoders.GCN(4, 3), mask=Hubs(), loss=Seen())
+    for loss in (model.loss, model.plain_loss):
+        loss(Batch(x, edges))
+        assert torch.equal(model.criterion.target, x[[0, 1]])
+
+
+def test_only_seeds_count_in_the_loss() -> None:
+    """Of a sampled part of a graph, masked nodes outside of the seeds are context."""
+    edges, x = torch.randint(20, (2, 60)), torch.rand(20, 3)
+    model = GraphMAE(encoders.GCN(3, 4, num_layers=1), decoders.GCN(4, 3), loss=Seen())
+    torch.manual_seed(0)
+    masked = model.mask.draw(20).masked
+    torch.manual_seed(0)
+    model.loss(Batch(x, edges, seeds=torch.arange(10)))
+    assert torch.equal(model.criterion.target, x[masked[masked < 10]])

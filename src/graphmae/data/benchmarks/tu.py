@@ -66,7 +66,7 @@ def load_tu(name: str | Path, root: str | Path | None = None, **options: Any) ->
     for place in (folder, folder / "raw"):
         found = sorted(path.name.removesuffix("_A.txt") for path in place.glob("*_A.txt"))
         if len(found) > 1:
-            raise DataError(f"{place} holds several sets ({', '.join(found)}); keep one a folder")
+            raise DataError(f"{place} holds several sets ({', '.join(found)}); keep one per folder")
         if found:
             return read_tu(place, found[0], **options)
     raise DataError(f"{folder} holds no TU set: no file there ends in _A.txt")

@@ -82,7 +82,7 @@ class Assay(Dataset):
         return scaffold_split(self.store.derived("scaffolds", lambda: scaffold_groups(self.readable)))
 
     @cached_property
-    def judged(self) -> np.ndarray:
+    def scored(self) -> np.ndarray:
         """The targets a score may look at: those of columns that have a value to train on."""
         unknown = np.isnan(self.targets[self.split["train"]]).all(axis=0)
         return np.where(unknown, np.float32("nan"), self.targets)
@@ -96,7 +96,7 @@ class Assay(Dataset):
         for part, positions in self.split.items():
             measured = self.kind == "regression" and part != "train"  # an error can be computed of any value
             poor = _is_empty if measured else _is_constant
-            if all(poor(column) for column in self.judged[positions].T):
+            if all(poor(column) for column in self.scored[positions].T):
                 lacks = "both classes" if self.kind == "classification" else "a value" if measured else "two values"
                 raise DataError(
                     f"{self.name}: in the {part} part ({len(positions)} molecules) no target has {lacks}; "

@@ -4,7 +4,7 @@ NAME/meta.json  what it was made of; written last, so a folder that has it is co
 NAME/sizes.npy  [M, 2] atoms and bonds of every molecule
 NAME/atoms.npy  [N, 2] codes · NAME/bonds.npy [B, 2] the two atoms · NAME/kinds.npy [B] type and direction
 NAME/lines.npy  [M] which of the SMILES strings each molecule was, counting from 0
-NAME/bad.tsv    strings that are no molecules: file, line, text
+NAME/bad.tsv    strings that are not molecules: file, line, text
 NAME/*.npy      what follows from the molecules and was asked for: scaffolds, fingerprints
 NAME/parts/     while it is being built; an interrupted build goes on from there
 """
@@ -38,7 +38,7 @@ from .smiles import ATOMS, BOND_TYPES, CHIRALITIES, DIRECTIONS, MASKED, SELF_LOO
 FORMAT = 1
 PART = 20_000  # lines a worker takes at a time
 FEW = 5_000
-LOOP_CODE = 12  # behind the kinds of bonds; one more is a masked bond
+LOOP_CODE = 12  # after the kinds of bonds; one more is a masked bond
 EDGE_CHANNELS = 12  # types and directions, filled up to a multiple of four
 ARRAYS = ("sizes", "atoms", "bonds", "kinds", "lines")
 
@@ -68,7 +68,7 @@ class MoleculeStore(Dataset):
     def open(cls, folder: str | Path) -> MoleculeStore:
         folder = Path(folder)
         if not (folder / "meta.json").is_file():
-            raise DataError(f"{folder} is no complete store of molecules; pre-train on its .smi file, which builds one")
+            raise DataError(f"{folder} is not a complete store of molecules; pre-training on its .smi file builds one")
         meta = json.loads((folder / "meta.json").read_text())
         if meta.get("format") != FORMAT:
             raise DataError(f"{folder} has format {meta.get('format')}, this version reads {FORMAT}; build it again")

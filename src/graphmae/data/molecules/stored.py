@@ -23,19 +23,19 @@ def stored(files: Sequence[Path], name: str, column: str | None = None) -> Molec
             raise DataError(f"there is no file {file}")
     content = ";".join([*(sha256(file) for file in files), column or ""])
     folder = cache_root() / "molecules" / f"{name}-{hashlib.sha256(content.encode()).hexdigest()[:16]}"
-    began = said = time.monotonic()
+    began = shown = time.monotonic()
 
     def progress(done: int, bad: int) -> None:
-        nonlocal said
+        nonlocal shown
         now = time.monotonic()
-        if now - said >= 5:
-            said = now
+        if now - shown >= 5:
+            shown = now
             logger.info("%s: %d strings parsed, %d of them bad, %.0f a second", name, done, bad, done / (now - began))
 
     store = build_store(files, folder, column, name, progress=progress)
     if store.meta["bad"]:
         logger.warning(
-            "%s: %d of %d strings are no molecules and were left out; %s lists them",
+            "%s: %d of %d strings are not molecules and were left out; %s lists them",
             name, store.meta["bad"], store.num_lines, store.folder / "bad.tsv",
         )  # fmt: skip
     return store
@@ -43,7 +43,7 @@ def stored(files: Sequence[Path], name: str, column: str | None = None) -> Molec
 
 @REGISTRY.register("smiles")
 def smiles(root: str | Path | None = None, path: str = "", column: str = "") -> MoleculeStore:
-    """Your own molecules from `data.path`: a .smi file, one SMILES a line, or a .csv or .tsv with a `data.column`."""
+    """Your own molecules from `data.path`: a .smi file, one SMILES per line, or a .csv or .tsv with a `data.column`."""
     if not path:
         raise DataError("data.name is 'smiles', but data.path does not say which file")
     file = Path(path).expanduser()

@@ -1,4 +1,4 @@
-"""Graphs from tables: read, checked, encoded; every repair said, every problem in one report."""
+"""Graphs from tables: read, checked, encoded; every repair and every problem in one report."""
 
 from .graph import TableGraph, from_tables
 from .reading import is_table, read_table

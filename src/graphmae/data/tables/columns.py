@@ -23,7 +23,7 @@ KINDS = ("number", "boolean", "category", "text", "vector", "ignore")
 MOST_CATEGORIES = 256
 TRUE, FALSE = ("true", "yes", "y", "t", "1"), ("false", "no", "n", "f", "0")
 LENGTH = 2.0  # of a row of text or of a vector; a number or a category has about 1
-NUMBERS_AMONG_TEXT = 0.9  # a text column with so many numbers is a column of numbers with some broken cells
+NUMBERS_AMONG_TEXT = 0.9  # a text column with this share of numbers is a column of numbers with some broken cells
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Column:
     name: str
     kind: str
     learned: Mapping[str, Any] = field(default_factory=dict)
-    said: str = ""  # for people: what becomes of it, and why
+    note: str = ""  # for people: what becomes of it, and why
     repaired: str = ""  # cells that were set aside
 
     def to_dict(self) -> dict[str, Any]:
@@ -74,10 +74,10 @@ def fit_column(name: str, values: pa.ChunkedArray, kind: str | None = None, most
     if kind is not None and kind not in KINDS:
         raise DataError(f"column {name!r}: {unknown('kind', kind, KINDS)}")
     if kind == "ignore":
-        return Column(name, "ignore", said="ignored, as asked")
+        return Column(name, "ignore", note="ignored, as asked")
     missing = is_missing(values)
     if missing.all():
-        return Column(name, "ignore", said="ignored: every cell is empty")
+        return Column(name, "ignore", note="ignored: every cell is empty")
     chosen, why = (kind, "") if kind is not None else infer_kind(values, missing)
     column = {
         "number": _fit_number,
@@ -85,10 +85,10 @@ def fit_column(name: str, values: pa.ChunkedArray, kind: str | None = None, most
         "category": _fit_category,
         "text": _fit_text,
         "vector": _fit_vector,
-        "ignore": lambda name, *_: Column(name, "ignore", said=why),
+        "ignore": lambda name, *_: Column(name, "ignore", note=why),
     }[chosen](name, values, missing, most_words)
     if kind is not None and column.kind == "ignore":
-        raise DataError(f"column {name!r} cannot be read as {kind}: {column.said}")
+        raise DataError(f"column {name!r} cannot be read as {kind}: {column.note}")
     return column
 
 
@@ -145,7 +145,7 @@ def _fit_number(name: str, values: pa.ChunkedArray, missing: np.ndarray, _: int)
     numbers = floats(values)
     usable = np.isfinite(numbers)
     if not usable.any():
-        return Column(name, "ignore", said="ignored: no cell is a number")
+        return Column(name, "ignore", note="ignored: no cell is a number")
     broken = int((~usable & ~missing).sum())
     there = numbers[usable]
     # Counts and amounts spread over orders of magnitude: on a logarithmic scale the small ones count too.
@@ -157,10 +157,10 @@ def _fit_number(name: str, values: pa.ChunkedArray, missing: np.ndarray, _: int)
     if there.min() == there.max() and not says_missing:
         alike = pc.count_distinct(values).as_py() == 1
         why = "the same number in every row" if alike else "numbers too large to tell apart, like ids"
-        return Column(name, "ignore", said=f"ignored: {why}")
+        return Column(name, "ignore", note=f"ignored: {why}")
     learned = {"mean": mean, "std": std or 1.0, "logarithmic": logarithmic, "says_missing": says_missing}
     scale = "standardised on a logarithmic scale" if logarithmic else "standardised"
-    plural = "cell is no finite number" if broken == 1 else "cells are no finite numbers"
+    plural = "cell is not a finite number" if broken == 1 else "cells are not finite numbers"
     repaired = f"{broken:,} {plural} in {name!r}, counted as missing" if broken else ""
     return Column(name, "number", learned, scale + _share(~usable), repaired)
 
@@ -178,9 +178,9 @@ def _encode_number(values: pa.ChunkedArray, learned: Mapping[str, Any]) -> tuple
 def _fit_boolean(name: str, values: pa.ChunkedArray, missing: np.ndarray, _: int) -> Column:
     flags, unclear = _flags(values)
     if unclear.all():
-        return Column(name, "ignore", said="ignored: no cell says true or false")
+        return Column(name, "ignore", note="ignored: no cell says true or false")
     if flags[~unclear].min() == flags[~unclear].max() and not unclear.any():
-        return Column(name, "ignore", said="ignored: the same in every row")
+        return Column(name, "ignore", note="ignored: the same in every row")
     broken = int((unclear & ~missing).sum())
     repaired = f"{broken:,} cells of {name!r} are neither true nor false and count as missing" if broken else ""
     return Column(name, "boolean", {"says_missing": bool(unclear.any())}, "0 or 1" + _share(unclear), repaired)
@@ -201,12 +201,12 @@ def _encode_boolean(values: pa.ChunkedArray, learned: Mapping[str, Any]) -> tupl
 def _fit_category(name: str, values: pa.ChunkedArray, missing: np.ndarray, _: int) -> Column:
     levels, counts = np.unique(strings(values)[~missing].astype(str), return_counts=True)
     if len(levels) == 1 and not missing.any():
-        return Column(name, "ignore", said="ignored: the same in every row")
+        return Column(name, "ignore", note="ignored: the same in every row")
     kept = sorted(levels[np.argsort(-counts, kind="stable")[:MOST_CATEGORIES]].tolist())
     other = len(levels) > MOST_CATEGORIES
     learned = {"levels": kept, "other": other, "says_missing": bool(missing.any())}
-    said = f"{len(kept)} categories" + (f" of {len(levels):,}, the rest as one" if other else "")
-    return Column(name, "category", learned, said + _share(missing))
+    note = f"{len(kept)} categories" + (f" of {len(levels):,}, the rest as one" if other else "")
+    return Column(name, "category", learned, note + _share(missing))
 
 
 def _encode_category(values: pa.ChunkedArray, learned: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray]:
@@ -224,7 +224,7 @@ def _encode_category(values: pa.ChunkedArray, learned: Mapping[str, Any]) -> tup
 def _fit_text(name: str, values: pa.ChunkedArray, missing: np.ndarray, most: int) -> Column:
     vocabulary, weights = words.learn(strings(values), most)
     if not vocabulary:
-        return Column(name, "ignore", said="ignored: no word tells rows apart")
+        return Column(name, "ignore", note="ignored: no word tells rows apart")
     learned = {"words": vocabulary, "weights": weights}
     return Column(name, "text", learned, f"bag of {len(vocabulary):,} words" + _share(missing))
 
@@ -232,7 +232,7 @@ def _fit_text(name: str, values: pa.ChunkedArray, missing: np.ndarray, most: int
 def _fit_vector(name: str, values: pa.ChunkedArray, missing: np.ndarray, _: int) -> Column:
     rows, absent = _rows(values, None)
     if rows is None or absent.all():
-        return Column(name, "ignore", said="ignored: lists of different lengths, or not of numbers")
+        return Column(name, "ignore", note="ignored: lists of different lengths, or not of numbers")
     there = rows[~absent]
     mean = np.nan_to_num(_quietly(np.nanmean, there))
     spread = np.nan_to_num(_quietly(np.nanstd, there))

@@ -60,7 +60,7 @@ def as_list(edges: Any) -> list[Any]:
 def read(listed: list[Any], source: str, target: str, ids: pa.ChunkedArray | None, report: Report) -> EdgeTables:
     """Read every edge table; with several, each is one kind of edge, called like its file.
 
-    `ids` are the node table's (None: there is none): a first line that names two of them is no header.
+    `ids` are the node table's (None: there is none): a first line that names two of them is not a header.
     """
     alone = ids is None
     tables = []

@@ -1,4 +1,4 @@
-"""A node table and an edge table → one graph the encoder can train on, with everything that was found said once."""
+"""A node table and an edge table → one graph the encoder can train on, with everything that was found reported once."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class TableGraph(NodeDataset):
 
     @property
     def feature_names(self) -> list[str]:
-        """One a feature, as `column` or `column: level`."""
+        """One per feature, as `column` or `column: level`."""
         if not self.columns:
             return list(NAMES)
         names = []
@@ -278,7 +278,7 @@ def _features(
         used = {column.name for column in columns}
         if label in used:
             report.problem(
-                f"the model was pre-trained with the column {label!r} as a feature, so it cannot be judged by it; "
+                f"the model was pre-trained with the column {label!r} as a feature, so it cannot be evaluated by it; "
                 f"pre-train again with --label {label}"
             )
         lacking = sorted(used - set(table.column_names) - {label})
@@ -297,7 +297,7 @@ def _features(
             except (pa.ArrowException, OverflowError) as error:
                 raise DataError(f"column {name!r} cannot be read: {' '.join(str(error).split())[:200]}") from None
             kind = "" if column.kind == "ignore" else f"{column.kind:9} "
-            report.note(f"  {name:20} {kind}{column.said}")
+            report.note(f"  {name:20} {kind}{column.note}")
             if column.repaired:
                 report.repair(column.repaired)
             if column.width:

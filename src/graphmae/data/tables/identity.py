@@ -102,13 +102,13 @@ def edge_positions(
     column = [source, target][int((ends[0] >= 0)[unknown][0])]
     row = int(unknown.nonzero()[0][0])
     example = some([str(as_text(column.slice(row, 1))[0].as_py())]).replace("''", "an empty cell")
-    said = (
+    text = (
         f"{count(lost, 'edge')} of {len(unknown):,} in {table} name nodes that are not in the node table "
         f"(first: {example})"
     )
     if lost > MOST_UNKNOWN * len(unknown):
         known = some([str(value) for value in ids.slice(0, 3).to_pylist()])
-        report.problem(f"{said}; ids there look like {known}. Are --id, --source and --target the right columns?")
+        report.problem(f"{text}; ids there look like {known}. Are --id, --source and --target the right columns?")
     else:
-        report.repair(f"{said}; those edges were left out")
+        report.repair(f"{text}; those edges were left out")
     return ends[:, ~unknown], ~unknown

@@ -24,7 +24,7 @@ def read_labels(values: pa.ChunkedArray, name: str, report: Report) -> tuple[np.
     elif len(classes) > min(MOST_CLASSES, max(2, known.sum() // 2)):
         report.problem(
             f"the label column {name!r} has {len(classes):,} different values in {known.sum():,} rows (such as "
-            f"{some(classes.tolist())}): labels are classes; numbers to predict cannot be judged here"
+            f"{some(classes.tolist())}): labels are classes; numbers to predict cannot be evaluated here"
         )
     y = np.zeros(len(text), dtype=np.int64)
     y[known] = numbers

@@ -7,7 +7,7 @@ import numpy as np
 from ...runtime.compiled import compiled
 
 STEPS = (2, 3, 4)
-MOST_WORK = 4_000_000_000  # sums of squared degrees beyond it take minutes: return probabilities are left out there
+MAX_WORK = 4_000_000_000  # sums of squared degrees beyond it take minutes: return probabilities are left out there
 NAMES = ("degree", "neighbours' degree", *(f"return in {k} steps" for k in STEPS))
 
 
@@ -27,7 +27,7 @@ def structural_features(edge_index: np.ndarray, nodes: int) -> np.ndarray:
     log_degree = np.log1p(degree)
     around = np.bincount(edge_index[0], weights=log_degree[edge_index[1]], minlength=nodes) / np.maximum(degree, 1)
     returns = np.zeros((nodes, len(STEPS)))
-    if float((degree.astype(np.float64) ** 2).sum()) <= MOST_WORK:
+    if float((degree.astype(np.float64) ** 2).sum()) <= MAX_WORK:
         _returns(start, column, degree, returns)
     return np.column_stack([log_degree, around, returns])
 

@@ -69,7 +69,7 @@ def _attend(crow, col, rows, place, x, score, slope, seed, threshold, scale, bia
 
 @njit(parallel=True, cache=True, fastmath=FAST)
 def _attend_cols_backward(ccrow, cedge, receivers, nodes, position, x, seed, threshold, scale, alpha, grad, gx):
-    """gx[n, h] = Σ_e dropout(alpha)[e, h] · grad[row of e, h]; behind alpha, its gradient ⟨x[n, h], grad[row, h]⟩.
+    """gx[n, h] = Σ_e dropout(alpha)[e, h] · grad[row of e, h]; after alpha, its gradient ⟨x[n, h], grad[row, h]⟩.
 
     Both want the same rows of `grad`, and what dropout took away needs neither.
     """
@@ -143,7 +143,7 @@ class _Attend(Function):
         adj, heads = view.adj, vectors.size(1)
         score = x.new_empty(x.size(0), 2, heads)
         _scores(array(x), array(vectors), array(score))
-        # The weights, and behind them room for their logits' gradients: one place in memory an edge, not two.
+        # The weights, followed by space for their logits' gradients: one block of memory per edge, not two.
         alpha = x.new_empty(adj.col.numel(), 2 * heads)
         out = x.new_empty(view.num_rows, heads, x.size(2))
         drawn = (*chance(p), scalar(x, 1 / (1 - p)))

@@ -1,4 +1,4 @@
-"""Batch norm and the activation behind it in two passes over the rows, and two back."""
+"""Batch norm and the activation after it in two passes over the rows, and two back."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ class _Pool(Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
         ptr, winner = ctx.saved_tensors
         if ctx.how == "max":
-            rows, channels = ctx.shape  # where nothing won, the gradient goes to a row behind the last
+            rows, channels = ctx.shape  # where nothing won, the gradient goes to a row after the last
             out = grad.new_zeros(rows + 1, channels)
             return out.scatter_add_(0, winner.where(winner >= 0, rows), grad)[:rows], None, None
         counts = ptr.diff()

@@ -5,8 +5,7 @@ from .adam import adam_step
 from .aggregate import aggregate
 from .attend import attend
 from .batches import LARGEST as LARGEST_GRAPH
-from .batches import MOST as MOST_GRAPHS
-from .batches import chosen_within, take_padded
+from .batches import MAX_GRAPHS, chosen_within, take_padded
 from .column_sums import column_sums
 from .cosine import cosine
 from .dropped_rows import dropped_rows
@@ -16,7 +15,7 @@ from .part import parted
 
 __all__ = [
     "LARGEST_GRAPH",
-    "MOST_GRAPHS",
+    "MAX_GRAPHS",
     "adam_step",
     "aggregate",
     "attend",

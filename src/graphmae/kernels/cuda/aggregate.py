@@ -86,7 +86,7 @@ def _own(
 
 @triton.jit
 def _edge_dots(row, col, position, place, a, b, out, heads, channels, block: tl.constexpr):
-    """out[e, h] = ⟨a[position[row[e]], h], b[place[col[e]], h]⟩, one program an edge and head."""
+    """out[e, h] = ⟨a[position[row[e]], h], b[place[col[e]], h]⟩, one program per edge and head."""
     e = tl.program_id(0).to(tl.int64)
     h = tl.program_id(1)
     r, j = tl.load(position + tl.load(row + e)).to(tl.int64), tl.load(place + tl.load(col + e)).to(tl.int64)

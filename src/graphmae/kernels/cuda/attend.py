@@ -1,5 +1,5 @@
 """Attention over the edges of a row: weights, then their product with the features. Wide rows are gathered once each
-way; what else the gradients need is a number an edge and head."""
+way; what else the gradients need is one number per edge and head."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _weights(
     crow, col, rows, place, score, alpha, heads, slope,
     all_rows: tl.constexpr, all_ends: tl.constexpr, tile: tl.constexpr, padded: tl.constexpr,
 ):  # fmt: skip
-    """alpha[e, h] = softmax over the edges of a row: a program a row. Most rows fit into one look."""
+    """alpha[e, h] = softmax over the edges of a row: one program per row. Most rows fit into one look."""
     i = tl.program_id(0).to(tl.int64)
     if not all_rows:
         i = tl.load(rows + i).to(tl.int64)

@@ -10,7 +10,7 @@ from torch import Tensor
 from ..packed import Packed, Taken
 from .tools import draw, fresh_seed
 
-MOST = 4096  # graphs a batch, which one program counts
+MAX_GRAPHS = 4096  # graphs a batch, which one program counts
 PADS = 8  # programs that fill up
 HIGH, WIDE = 32, 128  # nodes or edges, and features, that a program holds at a time
 LARGEST = 512  # nodes of a graph in which every node compares itself with every other
@@ -54,7 +54,7 @@ def _fill_up(
     count, num_nodes, num_edges, width, sum_width,
     columns: tl.constexpr, summed: tl.constexpr, high: tl.constexpr, wide: tl.constexpr, sum_wide: tl.constexpr,
 ):  # fmt: skip
-    """A share of what lies behind the last node and edge."""
+    """A share of what follows the last node and edge."""
     s = tl.arange(0, sum_wide)
     for start in range(nodes + share * high, num_nodes + 1, shares * high):
         place = start + tl.arange(0, high)
@@ -124,7 +124,7 @@ def _fill(
 
 def take_padded(packed: Packed, ids: Tensor, num_nodes: int, num_edges: int) -> Taken:
     device, count = packed.x.device, len(ids)
-    assert packed.widths is not None and count <= MOST
+    assert packed.widths is not None and count <= MAX_GRAPHS
     node_start, edge_start, sizes, batch = (
         torch.empty(n, dtype=torch.long, device=device) for n in (count + 1, count + 1, count, num_nodes)
     )

@@ -1,4 +1,4 @@
-"""Chosen rows, and rows of ones behind them, dropped out in the launch that gathers them."""
+"""Chosen rows, and rows of ones after them, dropped out in the launch that gathers them."""
 
 from __future__ import annotations
 

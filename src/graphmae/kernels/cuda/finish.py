@@ -17,7 +17,7 @@ from torch.autograd.function import once_differentiable
 from .. import reference
 from .tools import fresh_seed, kept
 
-WIDEST = 8192  # channels a program can hold
+MAX_CHANNELS = 8192  # channels a program can hold
 PROGRAMS = 1024  # of the gradient: each goes over its share of the rows and adds up what the weights get
 HEIGHT, WIDTH, STEPS = 32, 64, 4  # rows and channels of a tile, and tiles, one below the other, of a program
 
@@ -217,12 +217,12 @@ def _without_norm(
 def layer_norm(
     x: Tensor, weight: Tensor, bias: Tensor, slope: Tensor, eps: float, shift: Tensor | None, p: float
 ) -> Tensor:
-    if x.size(1) > WIDEST:
+    if x.size(1) > MAX_CHANNELS:
         return reference.layer_norm(x, weight, bias, slope, eps, shift, p)
     return _Finish.apply(x.contiguous(), shift, weight, bias, slope, eps, p)
 
 
 def prelu(x: Tensor, slope: Tensor, shift: Tensor | None, p: float) -> Tensor:
-    if x.dim() != 2 or x.size(1) > WIDEST:
+    if x.dim() != 2 or x.size(1) > MAX_CHANNELS:
         return reference.prelu(x, slope, shift, p)
     return _Finish.apply(x.contiguous(), shift, None, None, slope, 0.0, p)

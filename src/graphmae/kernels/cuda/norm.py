@@ -1,4 +1,4 @@
-"""Batch norm and the activation behind it in two launches, and two back; rows behind the valid ones are left alone."""
+"""Batch norm and the activation after it in two launches, and two back; rows after the valid ones are left alone."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from ..adjacency import know
 from .tools import fresh_seed, mixed
 
 BLOCK = 32
-FEWEST = 256  # fewer are sorted: a bijection of so few numbers mixes badly, and sorting is cheap
+MIN_COUNT = 256  # fewer are sorted: a bijection of so few numbers mixes badly, and sorting is cheap
 ROUNDS = tl.constexpr(10)
 
 
@@ -53,7 +53,7 @@ def _part(
 
 def parted(count: int, split: int, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
     bits = max(count - 1, 1).bit_length()
-    if count < FEWEST or bits > 30:
+    if count < MIN_COUNT or bits > 30:
         return reference.parted(count, split, device)
     order = torch.empty(count, dtype=torch.long, device=device)
     narrow, place, first, second = torch.empty(4, count, dtype=torch.int32, device=device)

@@ -46,7 +46,7 @@ def test_numbers_are_standardised_and_missing_ones_said() -> None:
     block, missing = found.encode(column([1.0, 3.0, None, float("inf")]))
     assert found.width == 2 and missing.tolist() == [False, False, True, True]
     assert block.tolist() == [[-1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 1.0]]
-    assert "1 cell is no finite number" in found.repaired and "missing" in found.said
+    assert "1 cell is not a finite number" in found.repaired and "missing" in found.note
 
 
 def test_amounts_over_orders_of_magnitude_are_on_a_logarithmic_scale() -> None:

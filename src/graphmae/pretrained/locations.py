@@ -17,19 +17,19 @@ def shipped() -> list[str]:
     return sorted(folder.name for folder in _folder().glob("*") if (folder / "config.json").is_file())
 
 
-def find_checkpoint(place: str | Path) -> Path:
+def find_checkpoint(source: str | Path) -> Path:
     """The folder of a checkpoint: the one named, the first seed of a run, a shipped model's, a downloaded one."""
-    if str(place).startswith(HUB):
-        return from_hub(str(place).removeprefix(HUB))
-    folder = Path(place)
+    if str(source).startswith(HUB):
+        return from_hub(str(source).removeprefix(HUB))
+    folder = Path(source)
     seeds = sorted(folder.glob("seed-*/config.json"), key=lambda p: int(re.sub(r"\D", "", p.parent.name) or 0))
     for candidate in (folder / "config.json", *seeds):
         if candidate.is_file():
             return candidate.parent
-    if str(place) in shipped():
-        return _folder() / str(place)
+    if str(source) in shipped():
+        return _folder() / str(source)
     known = f"; with graphmae come: {', '.join(shipped())}" if shipped() and not folder.exists() else ""
-    raise InputError(f"{place} is not a checkpoint: it holds no config.json (and no seed-N folder that does){known}")
+    raise InputError(f"{source} is not a checkpoint: it holds no config.json (and no seed-N folder that does){known}")
 
 
 def from_hub(name: str) -> Path:
