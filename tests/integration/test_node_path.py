@@ -197,3 +197,26 @@ def test_real_cora_in_a_few_epochs_beats_raw_features(tmp_path: Path, data_root:
     assert z.shape == (2708, 256)
     assert torch.isfinite(z).all()
     assert sorted((p, p.stat().st_mtime_ns) for p in (data_root / "Planetoid").rglob("*")) == before
+
+
+def test_a_run_killed_while_it_is_evaluated_does_not_train_again(tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    from graphmae.evaluation import Evaluator
+
+    def killed(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    whole = run(tmp_path / "whole", "evaluation.baselines=[]")
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(Evaluator, "tables", killed)
+        run(tmp_path / "run", "evaluation.baselines=[]")
+    loss, trained = gm.GraphMAE.loss, []
+
+    def watched(self: gm.GraphMAE, batch: object) -> Tensor:
+        trained.append(self.training)
+        return loss(self, batch)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(gm.GraphMAE, "loss", watched)
+    resumed = run(tmp_path / "run", "evaluation.baselines=[]", resume=True)
+    assert resumed.scores == whole.scores
+    assert not any(trained)
+    assert not (tmp_path / "run/seed-0/state.safetensors").exists()

@@ -90,10 +90,13 @@ def _own(
         raise InputError("; ".join(problems))
     dataset = open_dataset(data, data_root, columns, model.inputs)
     folder = None if out is None else RunFolder(Path(out))
-    pretraining.prepare(model, dataset, train, seed, stored=folder is not None)
+    model.inputs, model.trained_on = dict(dataset.treatment), pretraining.facts_of(dataset, train, seed)
+    pretraining.check(model, dataset, stored=folder is not None)
     if folder is not None and folder.holds_model:
         raise InputError(f"{out} already holds a model; choose another out")
     randomness = nullcontext() if seed is None else preserved_randomness(check_seeds([seed])[0])
     with randomness, numerics(device), nullcontext() if folder is None else locked(folder.path):
         pretraining.pretrain(model, dataset, train, device, folder=folder, resume=resume, display=display)
+        if folder is not None:
+            folder.state.delete()
     return model

@@ -47,28 +47,28 @@ def pretrain_once(
     """
     with preserved_randomness(check_seeds([seed])[0]), numerics(device, recipe.train.precision), ExitStack() as held:
         model = build(recipe, dataset, seed)
+        check(model, dataset, stored=folder is not None)
         if folder is not None:
             held.enter_context(folder.claim({**recipe.to_dict(), "seed": seed}, resume))
             folder.write_recipe_toml(to_toml(recipe))
             if folder.holds_model:
                 return pretrained.load(folder.path)
-        pretrain(
-            model, dataset, recipe.train, device, folder=folder, resume=resume, display=display, label=label
-        )  # fmt: skip
+        pretrain(model, dataset, recipe.train, device, folder=folder, resume=resume, display=display, label=label)
+        if folder is not None:
+            folder.state.delete()
     return model
 
 
-def build(recipe: Recipe, dataset: Dataset, seed: int | None) -> Method:
-    """The model a recipe describes for a data set, prepared."""
+def build(recipe: Recipe, dataset: Dataset, seed: int | None = None) -> Method:
+    """The model a recipe describes, for a data set."""
     model = methods.build(recipe, dataset.in_channels, dataset.target_channels)
-    prepare(model, dataset, recipe.train, seed, stored=True)
+    model.inputs, model.trained_on = dict(dataset.treatment), facts_of(dataset, recipe.train, seed)
     return model
 
 
-def prepare(model: Method, dataset: Dataset, settings: Train, seed: int | None, *, stored: bool) -> None:
-    """Tell the model what it is trained on, and refuse now what would fail in training or, if `stored`, in saving."""
+def check(model: Method, dataset: Dataset, *, stored: bool = True) -> None:
+    """Refuse before training what would fail in it or, if the model is to be `stored`, in saving."""
     check_width(model.encoder, dataset)
-    model.inputs, model.trained_on = dict(dataset.treatment), facts_of(dataset, settings, seed)
     methods.rehearse(model)
     _check_features(model, dataset)
     if stored:
@@ -87,9 +87,10 @@ def pretrain(
     label: str = "pretrain",
     after_epoch: Sequence[AfterEpoch] = (),
 ) -> Outcome:
-    """Train a prepared model in place; with a folder, resumably, and saved there with its metrics.
+    """Train a model in place; with a folder, resumably, and saved there with its metrics.
 
-    A single graph may be trained in parts; with patience, training ends when the loss stops improving.
+    A single graph may be trained in parts; with patience, training ends when the loss stops improving. The state to
+    resume from stays: its folder's owner deletes it when everything is done.
     """
     if settings.parts > 1:
         dataset = in_pieces(dataset, settings.parts)
@@ -104,7 +105,6 @@ def pretrain(
     model.eval()
     if folder is not None:
         pretrained.save(model, folder.path)
-        folder.state.delete()
     return outcome
 
 

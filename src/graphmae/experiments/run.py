@@ -29,7 +29,7 @@ from ..training import quiet
 from ..training.progress import Display
 from . import finetune as transfer
 from .folder import RunFolder
-from .pretrain import build, pretrain
+from .pretrain import build, check, pretrain
 
 logger = logging.getLogger("graphmae")
 
@@ -140,7 +140,7 @@ def _task(
     evaluator = evaluation.evaluator_for(dataset, recipe.evaluation, device)
     recipe = replace(recipe, evaluation=evaluator.settings)
     with preserved_randomness():
-        build(recipe, dataset, seed=None)  # what would fail in training, or could not be stored, is refused now
+        check(build(recipe, dataset), dataset)  # what would fail in training, or could not be stored, is refused now
 
     def prepare(seeds: Sequence[int]) -> Callable[..., dict[str, Any]]:
         evaluator.prepare(seeds)
