@@ -103,8 +103,8 @@ def check_method(make: Callable[[int], Method]) -> None:
         losses.append(float(model(Batch(x, EDGES)).detach()))
     assert losses[0] == losses[1], f"{name}: the same random numbers must give the same loss"
     model.after_step()
-    embedding = model.eval().embed(Batch(x, EDGES))
-    assert embedding.shape == (NODES, int(model.encoder.out_channels)), f"{name}.embed must give one row per node"  # type: ignore[arg-type]
+    embedding = model.eval().encode(Batch(x, EDGES))
+    assert embedding.shape == (NODES, int(model.encoder.out_channels)), f"{name}.encode must give one row per node"  # type: ignore[arg-type]
     assert model.parts["encoder"] is model.encoder
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -125,7 +126,7 @@ def test_a_method_of_ones_own_is_one_class(tmp_path: Path) -> None:
         "        super().__init__()\n"
         "        self.encoder, self.weight = encoder, weight\n"
         "    def loss(self, batch):\n"
-        "        z = self.embed(batch)\n"
+        "        z = self.encode(batch)\n"
         "        return self.weight * (z - batch.mean(z)).square().mean()\n"
     )
     from graphmae.registry import import_parts
@@ -141,3 +142,40 @@ def test_a_method_of_ones_own_is_one_class(tmp_path: Path) -> None:
             gm.recipe("default", "method.name=smooth", "method.weight=much")
     finally:
         del methods.REGISTRY._parts["smooth"]
+
+
+@pytest.fixture
+def other() -> Iterator[type[methods.Method]]:
+    """A method with a masking rule and none of GraphMAE's options."""
+
+    @methods.register("other")
+    class Other(methods.Method):
+        """Predicts nothing."""
+
+        def __init__(self, encoder: torch.nn.Module, mask: Any, loss: torch.nn.Module | None = None) -> None:
+            super().__init__()
+            self.encoder, self.mask = encoder, mask
+            if loss is not None:
+                self.criterion = loss
+
+        def loss(self, batch: Any) -> torch.Tensor:
+            return self.encode(batch)[self.mask.draw_in(batch).masked].square().mean()
+
+    yield Other
+    del methods.REGISTRY._parts["other"]
+
+
+def test_options_of_the_replaced_method_are_left_behind(other: type[methods.Method]) -> None:
+    changed = gm.recipe("node/cora", "method.name=other")
+    assert changed.method.options == {} and changed.mask is not None and changed.mask.options["rate"] == 0.5
+    with pytest.raises(ConfigError, match="written as mask"):
+        gm.recipe("node/cora", "method.remask=none")
+
+
+def test_a_method_that_could_not_be_rebuilt_is_refused_before_training(other: type[methods.Method]) -> None:
+    from graphmae.pretrained import describe
+
+    model = other(gm.encoders.GCN(4, 8), gm.masking.RandomNodeMask())  # type: ignore[call-arg]
+    with pytest.raises(ConfigError, match="made with loss"):
+        describe(model)
+    describe(other(gm.encoders.GCN(4, 8), gm.masking.RandomNodeMask(), gm.losses.MSE()))  # type: ignore[call-arg]

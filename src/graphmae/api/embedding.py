@@ -50,7 +50,9 @@ def embed(
     inputs = opened.inputs if isinstance(opened, Method) else {}
     dataset = open_dataset(data, data_root, columns, inputs)
     if level == "auto":
-        is_list = isinstance(data, Sequence | Batch | PyGDataset) and dataset.task == "graph"
+        is_list = (
+            isinstance(data, Sequence | Batch | PyGDataset) and not isinstance(data, str) and dataset.task == "graph"
+        )
         level = "node" if dataset.task == "node" or is_list else "graph"
     if level == "node":
         rows = embed_nodes(encoder, dataset, device)

@@ -102,7 +102,7 @@ def predict(
         rows, parts, total = torch.from_numpy(found.lines.astype("int64")), found.graph_sets(), found.num_lines
     else:
         if not molecules:
-            raise InputError("there are not molecules to predict for")
+            raise InputError("there are no molecules to predict for")
         graphs, positions = from_smiles(molecules)
         rows, total = torch.tensor(positions, dtype=torch.long), len(molecules)
         parts = iter([] if graphs is None else [graphs])

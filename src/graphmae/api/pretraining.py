@@ -14,6 +14,7 @@ from ..data.open import open_dataset
 from ..experiments import auto
 from ..experiments import pretrain as pretraining
 from ..experiments.folder import RunFolder
+from ..inference.embedding import check_width
 from ..methods import Method
 from ..runtime.device import numerics, resolve_device
 from ..runtime.errors import InputError
@@ -90,8 +91,9 @@ def _own(
         raise InputError("; ".join(problems))
     dataset = open_dataset(data, data_root, columns, model.inputs)
     folder = None if out is None else RunFolder(Path(out))
+    check_width(model.encoder, dataset)
     model.inputs, model.trained_on = dict(dataset.treatment), pretraining.facts_of(dataset, train, seed)
-    pretraining.check(model, dataset, stored=folder is not None)
+    pretraining.check(model, dataset, train, stored=folder is not None)
     if folder is not None and folder.holds_model:
         raise InputError(f"{out} already holds a model; choose another out")
     randomness = nullcontext() if seed is None else preserved_randomness(check_seeds([seed])[0])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor, nn
 
 from .. import kernels
@@ -53,6 +52,7 @@ class Batch:
         """The mean of `rows` [N, k] over the nodes of each graph: [num_graphs, k]."""
         if self.batch is None:
             return rows.mean(0, keepdim=True)
-        count = torch.bincount(self.batch, minlength=self.num_graphs).clamp(min=1)
-        total = rows.new_zeros(len(count), rows.size(1)).index_add(0, self.batch, rows)
-        return (total / count.unsqueeze(1))[: self.num_graphs]
+        size = self.num_graphs + 1  # rows that only pad belong to one graph more
+        count = rows.new_zeros(size).index_add(0, self.batch, rows.new_ones(len(rows))).clamp(min=1)
+        total = rows.new_zeros(size, rows.size(1)).index_add(0, self.batch, rows)
+        return (total / count.unsqueeze(1))[:-1]

@@ -9,15 +9,12 @@ from scipy.sparse.csgraph import reverse_cuthill_mckee
 from torch_geometric.data import Data
 
 from ..data import Dataset, NodeDataset
-from ..runtime.errors import InputError
 
 
 def in_pieces(dataset: Dataset, count: int) -> Dataset:
     """The data set as `count` graphs of its one graph, for pre-training alone."""
-    graphs = dataset.pretrain_graphs()
-    if len(graphs) != 1:
-        raise InputError(f"train.parts is for a single graph, and {dataset.name} has several; leave it at 1")
-    found = tuple(pieces(graphs[0], min(count, int(graphs[0].num_nodes))))
+    (graph,) = dataset.pretrain_graphs()
+    found = tuple(pieces(graph, min(count, int(graph.num_nodes))))
     return NodeDataset(dataset.name, found, tuple(range(len(found))), {}, dataset.treatment)
 
 

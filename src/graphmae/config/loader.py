@@ -76,6 +76,7 @@ def parse(raw: Mapping[str, Any], name: str) -> Recipe:
             problems.append(f"[{section}] is not used by the method {good['method']['name']!r}; leave it out")
     mask, method = good.get("mask", {}), good.get("method", {})
     written = [key for key in MASK_KEYS if key in mask]
+    problems += [f"method.{key} is written as mask.{key}" for key in MASK_KEYS if key in method and "mask" in good]
     method |= {key: mask.pop(key) for key in written}
     for section in PARTS:
         if section not in left_out:
@@ -137,6 +138,10 @@ def merge(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]
         for section in _unused(out["method"]):
             if section not in changes:
                 out.pop(section, None)  # of the method that was replaced
+        registry, name = find_registry("method"), out["method"].get("name")
+        if isinstance(out.get("mask"), dict) and name in registry.names():
+            kept = {*MASK_KEYS} & registry.options(name).keys() | changes.get("mask", {}).keys()
+            out["mask"] = {key: value for key, value in out["mask"].items() if key not in MASK_KEYS or key in kept}
     return out
 
 

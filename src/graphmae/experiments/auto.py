@@ -100,7 +100,7 @@ def choose(dataset: NodeDataset) -> tuple[dict[str, Any], list[str]]:
         note("256 wide", f"more than {LARGE:,} nodes")
     train.setdefault("epochs", 300 if facts.nodes <= LARGE else 200)
     note(f"at most {train['epochs']} epochs", f"fewer if reconstruction stays the same for {train['patience']}")
-    if facts.nodes > MAX_NODES:
+    if facts.nodes > MAX_NODES and len(dataset.pretrain_graphs()) == 1:
         train["parts"] = -(-facts.nodes // PART_NODES)
         train["epochs"], train["patience"] = 30, 10
         note(f"{train['parts']} parts, 30 epochs", f"more than {MAX_NODES:,} nodes, so a part of the graph at a time")

@@ -47,7 +47,7 @@ def pretrain_once(
     """
     with preserved_randomness(check_seeds([seed])[0]), numerics(device, recipe.train.precision), ExitStack() as held:
         model = build(recipe, dataset, seed)
-        check(model, dataset, stored=folder is not None)
+        check(model, dataset, recipe.train, stored=folder is not None)
         if folder is not None:
             held.enter_context(folder.claim({**recipe.to_dict(), "seed": seed}, resume))
             folder.write_recipe_toml(to_toml(recipe))
@@ -66,9 +66,14 @@ def build(recipe: Recipe, dataset: Dataset, seed: int | None = None) -> Method:
     return model
 
 
-def check(model: Method, dataset: Dataset, *, stored: bool = True) -> None:
+def check(model: Method, dataset: Dataset, settings: Train, *, stored: bool = True) -> None:
     """Refuse before training what would fail in it or, if the model is to be `stored`, in saving."""
     check_width(model.encoder, dataset)
+    graphs = len(dataset.pretrain_graphs())
+    if settings.parts > 1 and graphs != 1:
+        raise InputError(f"train.parts is for a single graph, and {dataset.name} has several; leave it at 1")
+    if settings.patience and not graphs:
+        raise InputError("train.patience is for single graphs; leave it at 0")
     methods.rehearse(model)
     _check_features(model, dataset)
     if stored:
@@ -110,8 +115,6 @@ def pretrain(
 
 def _plateau(model: Method, graphs: list[Data], settings: Train, device: torch.device, journal: Journal) -> Plateau:
     """Watches the loss over always the same draws, without dropout."""
-    if not graphs:
-        raise InputError("train.patience is for single graphs; leave it at 0")
     seen = {}
     if journal.resume and journal.metrics is not None and journal.metrics.is_file():
         lines = [json.loads(line) for line in Path(journal.metrics).read_text().splitlines()]

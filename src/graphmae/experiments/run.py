@@ -140,7 +140,7 @@ def _task(
     evaluator = evaluation.evaluator_for(dataset, recipe.evaluation, device)
     recipe = replace(recipe, evaluation=evaluator.settings)
     with preserved_randomness():
-        check(build(recipe, dataset), dataset)  # what would fail in training, or could not be stored, is refused now
+        check(build(recipe, dataset), dataset, recipe.train)  # refused now what would fail later
 
     def prepare(seeds: Sequence[int]) -> Callable[..., dict[str, Any]]:
         evaluator.prepare(seeds)

@@ -6,10 +6,11 @@ import logging
 import math
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
-from .. import config, evaluation, methods
+from .. import config, evaluation, methods, pretrained
 from ..config import Recipe
 from ..data import Dataset
 from ..data.splits import with_split
@@ -95,6 +96,7 @@ def tune(
     labelled = "y" in graph
     if labelled:
         dataset.check_labels()
+        evaluation.evaluator_for(dataset, replace(recipe.evaluation, baselines=()), used)  # refused now, or never
     criterion = "validation score" if labelled else "reconstruction error"
     found: list[dict[str, Any]] = []
 
@@ -105,8 +107,9 @@ def tune(
         if not labelled:
             with numerics(used):
                 return float(anomaly_scores(reconstructing(model), graph, used, 2, share=0.5).nanmean())
-        evaluator = evaluation.evaluator_for(dataset, made.evaluation, used).quick()
-        return evaluator.score(model.encoder, [seed])[0].scores["validation-last"]
+        evaluator = evaluation.evaluator_for(dataset, replace(made.evaluation, baselines=()), used).quick()
+        fresh = partial(pretrained.fresh_encoder, model)
+        return evaluator.rows(model.encoder, fresh, [seed])[0]["pretrained"].scores["validation-last"]
 
     def objective(trial: Any) -> float:
         settings = {choice.key: _suggest(trial, choice) for choice in choices}

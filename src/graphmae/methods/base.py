@@ -61,8 +61,8 @@ class Method(nn.Module):
     def after_step(self) -> None:
         """Called after every step of the optimiser, and recorded with it: what is not learned by gradients."""
 
-    def embed(self, batch: Batch) -> Tensor:
-        """[N, out_channels]: the embedding of every node."""
+    def encode(self, batch: Batch) -> Tensor:
+        """[N, out_channels]: what the encoder makes of a batch."""
         return self.encoder(batch.x, batch.edges(self.encoder))
 
     def forward(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -52,6 +53,12 @@ def write(folder: Path, module: nn.Module, config: dict[str, Any], readme: str) 
 def describe(model: Method) -> dict[str, Any]:
     """Everything needed to build the same model again, as JSON values."""
     own = described("method", model, METHODS.supplied)
+    if missing := METHODS.takes(own["name"]) - model.parts.keys():
+        names = ", ".join(sorted(missing))
+        raise ConfigError(
+            f"{type(model).__name__} is made with {names} and keeps no attribute of that name (for loss: criterion), "
+            "so a checkpoint could not rebuild it"
+        )
     return {
         "format": FORMAT,
         "kind": "pretrained",
@@ -120,9 +127,10 @@ def explained(folder: Path) -> Iterator[None]:
 
 
 def fill(module: nn.Module, folder: Path) -> None:
-    """Weights from the folder."""
+    """Weights from the folder; those of a loss had another name in format 1."""
     try:
-        module.load_state_dict(load_file(folder / "model.safetensors"))
+        weights = load_file(folder / "model.safetensors")
+        module.load_state_dict({re.sub(r"^loss\.", "criterion.", key): value for key, value in weights.items()})
     except (SafetensorError, OSError, RuntimeError) as error:
         raise InputError(f"{folder}: model.safetensors does not fit config.json or is damaged ({error})") from None
 

@@ -2,7 +2,7 @@
 
 A small graph leaves most of a GPU idle: its kernels are short and one waits for the other. `side_by_side` runs several
 functions in threads, each with a CUDA stream and random generators of its own, so that their kernels overlap on the
-device. On the host only one of them runs at any time: it hands over where it calls `pass_turn` (`training.fit` does,
+device. On the host only one of them runs at any time: it hands over where it calls `pass_turn` (as `Trainer` does,
 after every epoch or few batches), and for the length of a block of `unattended`, which is for long work on the CPU.
 
 Every function draws the same random numbers as it would alone.
@@ -148,7 +148,7 @@ def side_by_side(
 ) -> Iterable[tuple[int, Result]]:
     """Run all, `width` at a time, and yield (number of the function, what it returned) as they end.
 
-    The first error ends all of them. After Ctrl-C those that run are waited for: `training.fit` saves its state.
+    The first error ends all of them. After Ctrl-C those that run are waited for: `training.Trainer` saves its state.
 
     >>> sorted(side_by_side([lambda: "a", lambda: "b"], torch.device("cpu"), width=2))
     [(0, 'a'), (1, 'b')]

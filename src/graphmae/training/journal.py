@@ -7,7 +7,7 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from ..runtime import turns
-from ..runtime.errors import GraphMAEError
+from ..runtime.errors import GraphMAEError, InputError
 from .progress import Display, quiet
 from .state import Outcome, Progressed, TrainingState
 
@@ -43,11 +43,17 @@ class Journal:
     resume: bool = False
     seconds_between_saves: float = 60.0
 
-    def restore(self, module: nn.Module, optimizer: torch.optim.Optimizer) -> Progressed:
+    def restore(self, module: nn.Module, optimizer: torch.optim.Optimizer, per_epoch: int) -> Progressed:
         """Where an earlier session stopped, its weights and generators restored; the beginning where there is none."""
-        if self.resume and self.state is not None and self.state.exists():
-            return self.state.load(module, optimizer)
-        return Progressed(0, Outcome(float("nan"), 0.0))
+        if not (self.resume and self.state is not None and self.state.exists()):
+            return Progressed(0, Outcome(float("nan"), 0.0))
+        stood = self.state.load(module, optimizer)
+        if stood.per_epoch != per_epoch:
+            raise InputError(
+                f"{self.state.path} is of a training with {stood.per_epoch} steps per epoch, this one has {per_epoch}; "
+                "resume with the same data and batch size, or delete it to start over"
+            )
+        return stood
 
     @contextmanager
     def open(self, steps: int, per_epoch: int, before: Progressed) -> Iterator[Log]:
@@ -115,9 +121,16 @@ class Log:
         self.flush()
         return Outcome(self.loss, self.seconds(), -(-step // self.per_epoch))
 
-    def wants_save(self) -> bool:
+    def wants_save(self, stopping: bool) -> bool:
         due = time.monotonic() - self.saved >= self.journal.seconds_between_saves
-        return self.journal.state is not None and (due or self.finished or self.is_stopping())
+        return self.journal.state is not None and (due or self.finished or stopping)
+
+    def check(self, losses: Sequence[Tensor], step: int) -> None:
+        """Refuse losses that are not finite, before a state with what they made of the weights is saved."""
+        if losses and not bool(torch.isfinite(torch.stack(list(losses))).all()):
+            raise GraphMAEError(
+                f"{self.journal.label}: the loss became infinite or NaN before step {step}; try a smaller learning rate"
+            )
 
     def save(self, progressed: Progressed, module: nn.Module, optimizer: torch.optim.Optimizer) -> None:
         assert self.journal.state is not None

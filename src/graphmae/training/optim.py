@@ -52,12 +52,13 @@ def make_optimizer(module: nn.Module, lr: float, weight_decay: float) -> torch.o
 
     On CUDA the rate lives on the device, so that a recorded step can read it.
     """
-    parameters = list(module.parameters())
-    if parameters and parameters[0].is_cuda:
-        rate = torch.tensor(lr, device=parameters[0].device)
+    weights = list(module.parameters())
+    group = {"params": weights, "initial_lr": lr}  # the rate a schedule multiplies, exactly
+    if weights and weights[0].is_cuda:
+        rate = torch.tensor(lr, device=weights[0].device)
         kind = DeviceAdam if kernels.has("cuda") else torch.optim.Adam
-        return kind(parameters, lr=rate, weight_decay=weight_decay, fused=True, capturable=True)
-    return torch.optim.Adam(parameters, lr=lr, weight_decay=weight_decay, fused=bool(parameters))
+        return kind([group], lr=rate, weight_decay=weight_decay, fused=True, capturable=True)
+    return torch.optim.Adam([group], lr=lr, weight_decay=weight_decay, fused=bool(weights))
 
 
 def set_rates(optimizer: torch.optim.Optimizer, rates: Sequence[float]) -> None:

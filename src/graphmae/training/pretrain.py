@@ -39,11 +39,12 @@ def pretrain_model(
         make_optimizer(model, train.lr, train.weight_decay),
         make_schedule(train.schedule, train.epochs, len(batches)),
         clip_norm=train.clip_norm,
-        record=record,
         in_step=model.after_step,
         after_epoch=after_epoch,
         journal=journal or Journal(),
     )
+    if record is not None:
+        trainer.record = record
     return trainer.fit(batches, train.epochs * len(batches))
 
 
@@ -53,19 +54,15 @@ def _loss(model: Method, batch: Batch) -> Tensor:
 
 def _batches(
     model: Method, dataset: Dataset, train: Train, device: torch.device
-) -> tuple[Batches[Any], Callable[[Callable[[Any], Tensor]], Callable[[Any], Tensor]]]:
+) -> tuple[Batches[Any], Callable[[Callable[[Any], Tensor]], Callable[[Any], Tensor]] | None]:
     """A single graph is a batch of its own; several are shuffled. On CUDA steps are recorded where that can be."""
     on_cuda = device.type == "cuda" and kernels.has("cuda")  # plain torch waits for the device: nothing to record
     graphs = dataset.pretrain_graphs()
     if len(graphs) == 1:
         whole = Batch(graphs[0].x.to(device), graphs[0].edge_index.to(device))
-        return [whole], CapturedStep if on_cuda and model.records_steps else _as_it_is
+        return [whole], CapturedStep if on_cuda and model.records_steps else None
     store = GraphStore(dataset.pretrain_sets(), device, edges=model.uses_edge_codes)
     ids = torch.arange(len(store))
     if on_cuda and model.takes_padding:  # graphs are taken by their numbers, inside of what is recorded
         return Shuffled(ids, train.batch_size), partial(CapturedBatches, store=store)
-    return Shuffled(ids, train.batch_size, store.take), _as_it_is
-
-
-def _as_it_is(step: Callable[[Any], Tensor]) -> Callable[[Any], Tensor]:
-    return step
+    return Shuffled(ids, train.batch_size, store.take), None

@@ -34,6 +34,7 @@ class Progressed(NamedTuple):
 
     step: int
     outcome: Outcome
+    per_epoch: int = 1
     losses: Sequence[Tensor] = ()
     epoch_random: tuple[dict[str, Tensor], dict[str, Any]] | None = None
 
@@ -65,7 +66,7 @@ class TrainingState:
                 else:
                     scalars[f"{index}.{key}"] = value
         meta = {"step": progressed.step, "outcome": progressed.outcome, "random": random_values, "scalars": scalars}
-        meta["epoch"] = began
+        meta |= {"per_epoch": progressed.per_epoch, "epoch": began}
         stored = {k: v.detach().cpu().contiguous().clone() for k, v in tensors.items()}
         with replacing(self.path) as partial:
             save_file(stored, partial, {"state": json.dumps(meta)})
@@ -75,9 +76,13 @@ class TrainingState:
         try:
             with safe_open(self.path, framework="pt") as file:
                 meta = json.loads(file.metadata()["state"])
-                step = int(meta["step"])
+                step, per_epoch = int(meta["step"]), int(meta["per_epoch"])
                 tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
-        except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
+        except KeyError as error:
+            raise InputError(
+                f"{self.path} lacks {error}: it is not a training state of this version; delete it to start over"
+            ) from None
+        except (SafetensorError, OSError, TypeError, ValueError) as error:
             raise InputError(f"{self.path} is not a training state ({error}); delete it to start over") from None
         model = _below("model.", tensors)
         try:
@@ -95,7 +100,7 @@ class TrainingState:
         if "losses" in tensors:
             losses = tensors["losses"].to(next(module.parameters()).device).unbind()
         began = (_below("epoch.", tensors), meta["epoch"]) if losses else None
-        return Progressed(step, Outcome(*meta["outcome"]), losses, began)
+        return Progressed(step, Outcome(*meta["outcome"]), per_epoch, losses, began)
 
     def delete(self) -> None:
         self.path.unlink(missing_ok=True)

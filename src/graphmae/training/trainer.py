@@ -30,19 +30,23 @@ class Batches(Protocol[BatchType]):
     def __iter__(self) -> Iterator[BatchType]: ...
 
 
+def _as_it_is(step: Callable[[Any], Tensor]) -> Callable[[Any], Tensor]:
+    return step
+
+
 @dataclass
 class Trainer(Generic[B]):
     """Minimises `loss(module, batch)` over the parameters of `module`, step by step.
 
     Attributes:
-        optimizer: see `optim.adam`.
-        schedule: number of finished steps → what the learning rate is multiplied with; see `optim.schedule`.
+        optimizer: see `make_optimizer`.
+        schedule: number of finished steps → what the learning rate is multiplied with; see `make_schedule`.
         clip_norm: of all gradients together.
         accumulate: batches whose gradients are added up before the optimiser moves.
         record: what becomes of the function that does one step: `CapturedStep` and `CapturedBatches` replay it on CUDA.
         wrap: applied to the module first, as torch's DistributedDataParallel is; the loss is given the result.
         rank: of this process among several; only rank 0 reports and writes.
-        in_step: called in every step after the optimiser has moved, and recorded with it.
+        in_step: called in every step after the optimiser has moved, and recorded with it: a method's `after_step`.
         after_step: called with the number of finished steps and the loss, a tensor on the device.
         after_epoch: called with the number of finished epochs. What they return joins the metrics line, and a true
             "stop" in it ends the training.
@@ -61,7 +65,7 @@ class Trainer(Generic[B]):
     schedule: Callable[[int], float] = lambda step: 1.0
     clip_norm: float | None = None
     accumulate: int = 1
-    record: Callable[[Callable[[Any], Tensor]], Callable[[Any], Tensor]] = lambda step: step
+    record: Callable[[Callable[[Any], Tensor]], Callable[[Any], Tensor]] = _as_it_is
     wrap: Callable[[nn.Module], nn.Module] = lambda module: module
     rank: int = 0
     in_step: Callable[[], None] = lambda: None
@@ -72,8 +76,10 @@ class Trainer(Generic[B]):
     def fit(self, batches: Batches[B], steps: int) -> Outcome:
         """Train for `steps` steps in all, those of earlier sessions included; returns the last loss and the time."""
         journal, per_epoch = self.journal if self.rank == 0 else Journal(), len(batches)
-        base = [float(group["lr"]) for group in self.optimizer.param_groups]
-        before = self.journal.restore(self.module, self.optimizer)  # every rank goes on from the same state
+        if self.accumulate > 1 and self.record is not _as_it_is:
+            raise ValueError("a recorded step always does the same: accumulate must be 1")
+        base = [float(group.get("initial_lr", group["lr"])) for group in self.optimizer.param_groups]
+        before = self.journal.restore(self.module, self.optimizer, per_epoch)  # every rank goes on from the same state
         step, losses, turned = before.step, list(before.losses), time.monotonic()
         factor: float | None = None
         advance = self.record(self._update(self.wrap(self.module)))
@@ -96,16 +102,21 @@ class Trainer(Generic[B]):
                         turned = time.monotonic()
                     if step == steps or step % per_epoch == 0:
                         break
-                    if log.wants_save():  # within an epoch
-                        log.save(Progressed(step, log.outcome(step), losses, began), self.module, self.optimizer)
-                    if log.is_stopping():
+                    stopping = log.is_stopping()
+                    if step % self.accumulate:
+                        continue  # gradients are not part of the state
+                    if log.wants_save(stopping):  # within an epoch
+                        log.check(losses, step)
+                        stood = Progressed(step, log.outcome(step), per_epoch, losses, began)
+                        log.save(stood, self.module, self.optimizer)
+                    if stopping:
                         raise Interrupted(f"stopped after step {step} of {steps}; --resume goes on from there")
                 extra = {k: v for hook in self.after_epoch for k, v in (hook(-(-step // per_epoch)) or {}).items()}
                 log.epoch(step, torch.stack(losses).mean(), base[0] * (factor or 1.0), extra)
-                losses = []
-                if log.wants_save():
-                    log.save(Progressed(step, log.outcome(step)), self.module, self.optimizer)
-                if log.is_stopping() and not log.ended:
+                losses, stopping = [], log.is_stopping()
+                if log.wants_save(stopping):
+                    log.save(Progressed(step, log.outcome(step), per_epoch), self.module, self.optimizer)
+                if stopping:
                     done, of = step // per_epoch, -(-steps // per_epoch)
                     raise Interrupted(f"stopped after epoch {done} of {of}; --resume goes on from there")
             outcome = log.outcome(step)

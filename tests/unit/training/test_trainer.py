@@ -173,3 +173,24 @@ def test_the_rate_follows_the_schedule() -> None:
     journal: list[dict[str, Any]] = []
     line(schedule=lambda step: 1 / (1 + step), journal=Journal(log=journal.append)).fit([X[:, :3]], 3)
     assert [entry["lr"] for entry in journal] == pytest.approx([0.1, 0.05, 0.1 / 3])
+
+
+def test_a_state_of_other_batches_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(Interrupted):
+        train(tmp_path, size=4, stop_after=6)
+    with pytest.raises(InputError, match="4 steps per epoch, this one has 2"):
+        train(tmp_path, size=8, resume=True)
+
+
+def test_a_state_is_not_overwritten_by_one_that_diverged(tmp_path: Path) -> None:
+    trainer = line(journal=Journal(state=TrainingState(tmp_path / "state.safetensors"), seconds_between_saves=0))
+    trainer.loss = lambda module, x: module(x).sum() * (float("nan") if x.size(0) == 2 else 1.0)
+    with pytest.raises(GraphMAEError, match="before step 2"):
+        trainer.fit([torch.ones(1, 3), torch.ones(2, 3), torch.ones(3, 3)], 6)
+    stood = TrainingState(tmp_path / "state.safetensors").load(trainer.module, trainer.optimizer)
+    assert stood.step == 1
+
+
+def test_recorded_steps_are_not_accumulated() -> None:
+    with pytest.raises(ValueError, match="accumulate must be 1"):
+        line(accumulate=2, record=lambda step: lambda batch: step(batch)).fit([X[:, :3]], 1)
