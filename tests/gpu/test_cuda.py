@@ -409,3 +409,16 @@ def test_supervised_rows_are_recorded_and_learn() -> None:
         for device in ("cpu", "cuda")
     ]
     assert abs(scores[0] - scores[1]) < 6 and scores[1] > 60
+
+
+def test_another_method_is_recorded_and_learns_as_on_the_cpu() -> None:
+    dataset, losses = gm.data.load("synthetic"), []
+    small = ("encoder.name=gcn", "encoder.hidden_channels=64", "encoder.num_layers=1", "train.epochs=60")
+    recipe = gm.recipe("default", "method.name=dgi", *small)
+    for device in ("cuda", "cpu"):
+        torch.manual_seed(0)
+        model = methods.build(recipe, dataset.in_channels)
+        assert model.records_steps
+        losses.append(pretrain_model(model, dataset, recipe.train, torch.device(device)).loss)
+    assert losses[0] == pytest.approx(losses[1], rel=0.15)
+    assert losses[0] < 0.6
