@@ -414,11 +414,12 @@ def test_supervised_rows_are_recorded_and_learn() -> None:
 def test_another_method_is_recorded_and_learns_as_on_the_cpu() -> None:
     dataset, losses = gm.data.load("synthetic"), []
     small = ("encoder.name=gcn", "encoder.hidden_channels=64", "encoder.num_layers=1", "train.epochs=60")
-    recipe = gm.recipe("default", "method.name=dgi", *small)
+    rates = ("train.lr=0.01", "train.schedule=constant", "train.weight_decay=0.0")
+    recipe = gm.recipe("default", "method.name=dgi", *small, *rates)
     for device in ("cuda", "cpu"):
         torch.manual_seed(0)
         model = methods.build(recipe, dataset.in_channels)
         assert model.records_steps
         losses.append(pretrain_model(model, dataset, recipe.train, torch.device(device)).loss)
-    assert losses[0] == pytest.approx(losses[1], rel=0.15)
-    assert losses[0] < 0.6
+    assert losses[0] == pytest.approx(losses[1], rel=0.2)
+    assert losses[0] < 0.5
