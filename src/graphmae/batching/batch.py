@@ -21,6 +21,7 @@ class Batch:
         seeds: [S] the nodes that count in a loss; None: all.
         ids: [B] the numbers of the graphs in the store they were taken from; None: from no store.
 
+    >>> import torch
     >>> Batch(torch.rand(3, 8), torch.tensor([[0, 1], [1, 2]])).num_graphs
     1
     """
