@@ -107,6 +107,11 @@ def test_sections_a_method_has_no_use_for_are_refused_and_left_behind() -> None:
         gm.recipe("node/cora", "method.name=grphmae")
 
 
+def test_options_out_of_range_are_refused_with_the_recipe() -> None:
+    with pytest.raises(ConfigError, match="drop_edge must be in"):
+        gm.recipe("node/cora", "mask.drop_edge=1")
+
+
 def test_what_needs_a_reconstruction_says_so() -> None:
     data = gm.data.load("synthetic", num_nodes=80)
     model = methods.build(recipe("dgi"), data.in_channels)

@@ -45,11 +45,11 @@ class Dataset:
 
     def summary(self) -> Iterator[tuple[str, int]]:
         """("nodes", 2708), …: for people, and for the card of a model."""
-        raise NotImplementedError
+        raise TypeError(f"{type(self).__name__} must define summary()")
 
     def check_labels(self) -> None:
         """Refuse a set that cannot be evaluated, and say what it lacks."""
-        raise NotImplementedError
+        raise TypeError(f"{type(self).__name__} must define check_labels()")
 
     def pretrain_graphs(self) -> list[Data]:
         """The graphs pre-training sees, each a `Data`; none where there are many, which come as `pretrain_sets`."""
@@ -57,7 +57,7 @@ class Dataset:
 
     def pretrain_sets(self) -> Iterator[GraphSet]:
         """What pre-training sees as sets of graphs, to be cut into batches."""
-        raise NotImplementedError
+        raise TypeError(f"{type(self).__name__} must define pretrain_sets()")
 
     def features_to_check(self) -> Iterator[Tensor]:
         """[N, in_channels] numbers that might not fit a loss; none where all are categories."""
@@ -69,7 +69,7 @@ class Dataset:
 
     def graph_sets(self) -> Iterator[GraphSet]:
         """All graphs, some at a time, in order."""
-        raise NotImplementedError
+        raise TypeError(f"{type(self).__name__} must define graph_sets()")
 
     def single_graph(self) -> Data:
         """The one graph with every node; refused where there are several."""

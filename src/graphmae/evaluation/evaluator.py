@@ -47,7 +47,7 @@ class Evaluator:
 
     def score(self, encoder: nn.Module, seeds: Sequence[int]) -> list[Row]:
         """The encoder's own row, once per seed."""
-        raise NotImplementedError
+        raise TypeError(f"{type(self).__name__} must define score(encoder, seeds)")
 
     def rows(self, encoder: nn.Module, make_encoder: MakeEncoder, seeds: Sequence[int]) -> list[dict[str, Row]]:
         """For every seed, the encoder's row ("pretrained") and one for every baseline asked for.

@@ -160,10 +160,11 @@ def check_memory(dataset: Any, recipe: Recipe, device: torch.device) -> None:
         return
     needed, there = needed_bytes(dataset, recipe), free_bytes(str(device))
     if there and needed > there:
+        parts = -(-needed * 2 // there) * recipe.train.parts
+        in_parts = f"in parts (--set train.parts={parts}) or " if len(dataset.pretrain_graphs()) == 1 else ""
         raise InputError(
             f"training {dataset.name} at once needs about {needed / 2**30:.1f} GiB and {there / 2**30:.1f} GiB are "
-            f"free; train it in parts (--set train.parts={-(-needed * 2 // there) * recipe.train.parts}) or narrower "
-            "(--set encoder.hidden_channels=128)"
+            f"free; train it {in_parts}narrower (--set encoder.hidden_channels=128)"
         )
 
 
