@@ -12,6 +12,7 @@ import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from types import ModuleType
 
@@ -51,7 +52,7 @@ __all__ = [
 ]
 
 CHOICES = ("auto", "reference", "cpu", "cuda")
-_choice = os.environ.get("GRAPHMAE_KERNELS", "auto")
+_choice = ContextVar("_choice", default=os.environ.get("GRAPHMAE_KERNELS", "auto"))  # one thread does not choose for others
 
 
 def view(edges: Tensor | View, num_nodes: int, rows: Tensor | None = None) -> View:
@@ -199,26 +200,25 @@ def chosen_within(sizes: Tensor, starts: Tensor, counts: Tensor, total: int) -> 
 
 def has(device: str) -> bool:
     """Whether the fast kernels for "cpu" or "cuda" are there and were not overridden."""
-    return _choice in ("auto", device) and _fast(device) is not None
+    return _choice.get() in ("auto", device) and _fast(device) is not None
 
 
 @contextmanager
 def use(choice: str) -> Iterator[None]:
-    """Force an implementation for the length of a block; for tests and comparisons."""
-    global _choice
+    """Force an implementation for the length of a block, in this thread."""
     if choice not in CHOICES:
         raise InputError(unknown("kernel implementation", choice, CHOICES))
-    before, _choice = _choice, choice
+    before = _choice.set(choice)
     try:
         yield
     finally:
-        _choice = before
+        _choice.reset(before)
 
 
 def _implementation(x: Tensor) -> ModuleType:
-    if _choice not in CHOICES:
-        raise InputError(unknown("value of GRAPHMAE_KERNELS:", _choice, CHOICES))
-    device = x.device.type if _choice == "auto" else _choice
+    if (choice := _choice.get()) not in CHOICES:
+        raise InputError(unknown("value of GRAPHMAE_KERNELS:", choice, CHOICES))
+    device = x.device.type if choice == "auto" else choice
     known = (torch.float32,) if device == "cuda" else (torch.float32, torch.float64)
     if device not in _PACKAGES or x.dtype not in known:
         return reference

@@ -37,7 +37,10 @@ def build(recipe: Recipe, in_channels: int, target_channels: int | None = None) 
 
 
 def rehearse(model: Method) -> None:
-    """One loss on a graph of four nodes: a part of the user's own that cannot work is refused before training."""
+    """One loss on a graph of four nodes: a part of the user's own that cannot work is refused before training.
+
+    In plain torch: compiling kernels for a device that may not be the one trained on takes a quarter of a minute.
+    """
     encoder = model.encoder
     device = next((weight.device for weight in model.parameters()), torch.device("cpu"))
     x = torch.eye(4, int(encoder.in_channels), device=device)  # type: ignore[arg-type]
@@ -49,7 +52,7 @@ def rehearse(model: Method) -> None:
         edge_index.edge_table = torch.ones(2, width, device=device)
     batch, was_training = Batch(x, edge_index), model.training
     try:
-        with torch.no_grad(), preserved_randomness():
+        with torch.no_grad(), preserved_randomness(), kernels.use("reference"):
             model.eval()
             found, promised = tuple(encoder(x, batch.edges(encoder)).shape), (4, encoder.out_channels)
             if found != promised:
