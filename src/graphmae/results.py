@@ -14,6 +14,7 @@ FORMAT = 1
 ROW_LABELS = {
     "neighbours": "shared neighbours",
     "raw": "raw features",
+    "propagated": "features averaged over two hops",
     "wl": "Weisfeiler–Lehman kernel",
     "ecfp-linear": "ECFP, linear model",
     "ecfp-forest": "ECFP, random forest",
@@ -24,7 +25,25 @@ ROW_LABELS = {
     "supervised": "supervised encoder",
     "pretrained": "",  # the method's own name
 }
-METHOD_LABELS = {"graphmae": "GraphMAE", "dgi": "DGI"}
+METHOD_LABELS = {
+    "graphmae": "GraphMAE",
+    "dgi": "DGI",
+    "ggd": "GGD",
+    "cca-ssg": "CCA-SSG",
+    "bgrl": "BGRL",
+    "grace": "GRACE",
+    "gae": "GAE",
+    "vgae": "VGAE",
+    "maskgae": "MaskGAE",
+    "graphmae2": "GraphMAE2",
+    "mvgrl": "MVGRL",
+    "joint": "GraphMAE + edges",
+    "infograph": "InfoGraph",
+    "infomax": "Infomax",
+    "graphcl": "GraphCL",
+    "edge-pred": "EdgePred",
+    "context-pred": "ContextPred",
+}
 RULE_LABELS = {
     "last": "last epoch",
     "best-validation": "best validation epoch",

@@ -36,6 +36,10 @@ class Batch:
         """The edges as an encoder or decoder takes them: sorted, or as a tensor [2, E]."""
         return self.graph if getattr(part, "takes_adjacency", False) else kernels.plain(self.graph)
 
+    def counted(self, rows: Tensor) -> Tensor:
+        """Of `rows` [N, k] those that count in a loss: [S, k]."""
+        return rows if self.seeds is None else rows[self.seeds]
+
     @property
     def pointer(self) -> Tensor:
         """[num_graphs + 1] where the nodes of each graph begin, of graphs taken from a store."""
@@ -49,11 +53,13 @@ class Batch:
             return 1
         return len(self.ids) if self.ids is not None else int(self.batch.max()) + 1
 
+    def sum(self, rows: Tensor) -> Tensor:
+        """The sum of `rows` [N, k] over the nodes of each graph: [num_graphs, k]."""
+        if self.batch is None:
+            return rows.sum(0, keepdim=True)
+        size = self.num_graphs + 1  # rows that only pad belong to one graph more
+        return rows.new_zeros(size, rows.size(1)).index_add(0, self.batch, rows)[:-1]
+
     def mean(self, rows: Tensor) -> Tensor:
         """The mean of `rows` [N, k] over the nodes of each graph: [num_graphs, k]."""
-        if self.batch is None:
-            return rows.mean(0, keepdim=True)
-        size = self.num_graphs + 1  # rows that only pad belong to one graph more
-        count = rows.new_zeros(size).index_add(0, self.batch, rows.new_ones(len(rows))).clamp(min=1)
-        total = rows.new_zeros(size, rows.size(1)).index_add(0, self.batch, rows)
-        return (total / count.unsqueeze(1))[:-1]
+        return self.sum(rows) / self.sum(rows.new_ones(len(rows), 1)).clamp(min=1)

@@ -32,7 +32,9 @@ class Train:
     epochs: int = 500
     lr: float = 1e-3
     weight_decay: float = 0.0
+    optimizer: Literal["adam", "adamw"] = "adam"  # adamw: weight decay beside the gradient, not in it
     schedule: Literal["cosine", "constant"] = "cosine"
+    warmup: int = 0  # epochs in which the rate rises from 0; the schedule follows
     clip_norm: float | None = None
     # Of matrix products: tf32 is float32 on the CPU; bf16 is faster on both and agrees to two or three digits.
     precision: Literal["float32", "tf32", "bf16"] = "tf32"
@@ -47,6 +49,8 @@ class Train:
             *_below(self.batch_size, 1, "train.batch_size"),
             *_below(self.parts, 1, "train.parts"),
             *_below(self.patience, 0, "train.patience"),
+            *_below(self.warmup, 0, "train.warmup"),
+            *([f"train.warmup must be below train.epochs, not {self.warmup}"] if self.warmup >= self.epochs else []),
             *_below(self.weight_decay, 0, "train.weight_decay"),
             *([] if self.lr > 0 else [f"train.lr must be above 0, not {self.lr}"]),
             *(["train.clip_norm must be above 0"] if self.clip_norm is not None and self.clip_norm <= 0 else []),
@@ -74,6 +78,11 @@ class Evaluation:
     supervised_epochs: int = 200
     readout: str = "mean"  # of whole graphs: mean, max, sum, or several with + between
     standardize: bool = False  # columns of whole graphs' embeddings, on the training folds
+    # How node embeddings are read: the encoder's last layer or all side by side; then with k steps of averaging over
+    # neighbours added (0: none); then rows scaled to length 1.
+    layers: Literal["last", "all"] = "last"
+    smooth: int = 0
+    l2: bool = False
     converged: bool = True  # also score nodes with a linear model to convergence, its C chosen on validation
     choose: bool = True  # also score whole graphs with the reading chosen inside each fold
     every: int = 0  # probe after every N epochs of pre-training; 0: at the end only
@@ -84,6 +93,7 @@ class Evaluation:
             *_below(self.batch_size, 0, "evaluation.batch_size"),
             *_below(self.supervised_epochs, 1, "evaluation.supervised_epochs"),
             *_below(self.every, 0, "evaluation.every"),
+            *_below(self.smooth, 0, "evaluation.smooth"),
             *_readout_problems(self.readout, "evaluation.readout"),
             *_below(self.weight_decay, 0, "evaluation.weight_decay"),
             *_below(self.supervised_weight_decay, 0, "evaluation.supervised_weight_decay"),

@@ -37,16 +37,20 @@ class Decoder(nn.Module):
 REGISTRY: Registry[Decoder] = Registry("decoder", supplied=["in_channels", "out_channels"])
 
 
-def check_widths(encoder: nn.Module, decoder: nn.Module) -> tuple[int, int, int]:
-    """(width of the code, of the features, of the decoder's input) of two parts that fit together."""
+def check_widths(encoder: nn.Module, decoder: nn.Module, target: int | None = None) -> tuple[int, int, int]:
+    """(width of the code, of the features, of the decoder's input) of two parts that fit together.
+
+    The decoder may give as many numbers as `target` has; None: as the encoder takes.
+    """
     for part in (encoder, decoder):
         for width in ("in_channels", "out_channels"):
             if not isinstance(getattr(part, width, None), int):
                 raise ConfigError(f"{type(part).__name__} must have the attribute {width}, a whole number")
     code, features = int(encoder.out_channels), int(encoder.in_channels)  # type: ignore[arg-type]
-    if decoder.out_channels > features:  # type: ignore[operator]
+    most = features if target is None else target
+    if decoder.out_channels > most:  # type: ignore[operator]
         raise ConfigError(
             f"the decoder gives {decoder.out_channels} features, the encoder takes {features}; a decoder must give "
-            f"at most {features}"
+            f"at most {most}"
         )
     return code, features, int(decoder.in_channels)  # type: ignore[arg-type]

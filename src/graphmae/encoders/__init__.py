@@ -1,6 +1,7 @@
 """Step 2: encoders. Register your own with `@graphmae.encoders.register("my-name")`."""
 
 from .base import REGISTRY, Encoder, StackedEncoder
+from .diffused import GCNDiffusion
 from .gat import GAT
 from .gcn import GCN
 from .gin import GIN
@@ -14,6 +15,7 @@ __all__ = [
     "GIN",
     "REGISTRY",
     "Encoder",
+    "GCNDiffusion",
     "MoleculeGIN",
     "StackedEncoder",
     "build",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
@@ -43,6 +44,10 @@ class StackedEncoder(Encoder):
 
     Args:
         output: "last" or "all". The same in training and in `embed`.
+
+    The published encoders also take:
+        out_channels: width of the last layer, where it is not that of the others.
+        plain_output: the last layer has neither norm nor activation.
     """
 
     takes_adjacency = True
@@ -54,7 +59,11 @@ class StackedEncoder(Encoder):
             raise ConfigError(f"encoder.output must be 'last' or 'all', not {output!r}")
         self.in_channels, self.hidden_channels, self.output = in_channels, hidden_channels, output
         self.blocks = nn.ModuleList(blocks)
-        self.out_channels = hidden_channels * (len(self.blocks) if output == "all" else 1)
+
+    @property
+    def out_channels(self) -> int:  # type: ignore[override]
+        widths = [int(block.width) for block in self.blocks]  # type: ignore[arg-type]
+        return sum(widths) if self.output == "all" else widths[-1]
 
     def takes_masked(self, on_cuda: bool) -> bool:
         """Whether the input may be a `MaskedInput`."""
@@ -96,13 +105,37 @@ class StackedEncoder(Encoder):
         return x  # type: ignore[return-value]
 
 
-def layer_widths(in_channels: int, hidden_channels: int, num_layers: int) -> list[int]:
-    """Input width of every layer."""
+@dataclass(frozen=True)
+class LayerShape:
+    """What differs between the layers of a stack."""
+
+    in_channels: int
+    width: int
+    norm: str
+    activation: str
+
+
+def layer_shapes(
+    in_channels: int,
+    hidden_channels: int,
+    num_layers: int,
+    norm: str,
+    activation: str,
+    out_channels: int | None = None,
+    plain_output: bool = False,
+) -> list[LayerShape]:
+    """Layers of one width; the last may have another, and may be left without norm and activation."""
+    last = hidden_channels if out_channels is None else out_channels
     for name, value in (
         ("in_channels", in_channels),
         ("hidden_channels", hidden_channels),
+        ("out_channels", last),
         ("num_layers", num_layers),
     ):
         if value < 1:
             raise ConfigError(f"{name} must be at least 1, not {value}")
-    return [in_channels, *[hidden_channels] * (num_layers - 1)]
+    widths = [in_channels, *[hidden_channels] * (num_layers - 1), last]
+    shapes = [LayerShape(*pair, norm, activation) for pair in pairwise(widths)]
+    if plain_output:
+        shapes[-1] = replace(shapes[-1], norm="none", activation="none")
+    return shapes

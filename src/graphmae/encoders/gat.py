@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..layers import Block, GATConv
 from ..runtime.errors import ConfigError
-from .base import REGISTRY, StackedEncoder, layer_widths
+from .base import REGISTRY, StackedEncoder, layer_shapes
 
 
 @REGISTRY.register("gat")
@@ -31,18 +31,21 @@ class GAT(StackedEncoder):
         attention_dropout: float = 0.1,
         negative_slope: float = 0.2,
         output: str = "last",
+        out_channels: int | None = None,
+        plain_output: bool = False,
     ) -> None:
-        widths = layer_widths(in_channels, hidden_channels, num_layers)
-        if heads < 1 or hidden_channels % heads:
-            raise ConfigError(f"hidden_channels ({hidden_channels}) must be a multiple of heads ({heads})")
+        shapes = layer_shapes(in_channels, hidden_channels, num_layers, norm, activation, out_channels, plain_output)
+        if heads < 1 or any(shape.width % heads for shape in shapes):
+            wrong = next((shape.width for shape in shapes if heads < 1 or shape.width % heads), hidden_channels)
+            raise ConfigError(f"the width of a layer ({wrong}) must be a multiple of heads ({heads})")
         blocks = [
             Block(
-                GATConv(width, hidden_channels // heads, heads, attention_dropout, negative_slope),
+                GATConv(shape.in_channels, shape.width // heads, heads, attention_dropout, negative_slope),
                 dropout=dropout,
-                norm=norm,
-                activation=activation,
+                norm=shape.norm,
+                activation=shape.activation,
                 residual=residual,
             )
-            for width in widths
+            for shape in shapes
         ]
         super().__init__(in_channels, hidden_channels, blocks, output)

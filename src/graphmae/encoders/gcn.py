@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from ..layers import Block, GCNConv
-from .base import REGISTRY, StackedEncoder, layer_widths
+from .base import REGISTRY, StackedEncoder, layer_shapes
 
 
 @REGISTRY.register("gcn")
 class GCN(StackedEncoder):
     """Graph convolutional network (Kipf & Welling 2017).
+
+    `start` says how weights begin: "torch" as its linear maps do, and GraphMAE's code; "glorot" as the GCN's own paper
+    and most other codes, with biases of 0.
 
     >>> GCN(in_channels=64, hidden_channels=256, num_layers=3, output="all").out_channels
     768
@@ -24,15 +27,20 @@ class GCN(StackedEncoder):
         residual: bool = False,
         dropout: float = 0.2,
         output: str = "last",
+        out_channels: int | None = None,
+        plain_output: bool = False,
+        bias: bool = True,
+        start: str = "torch",
     ) -> None:
+        shapes = layer_shapes(in_channels, hidden_channels, num_layers, norm, activation, out_channels, plain_output)
         blocks = [
             Block(
-                GCNConv(width, hidden_channels),
+                GCNConv(shape.in_channels, shape.width, bias, start),
                 dropout=dropout,
-                norm=norm,
-                activation=activation,
+                norm=shape.norm,
+                activation=shape.activation,
                 residual=residual,
             )
-            for width in layer_widths(in_channels, hidden_channels, num_layers)
+            for shape in shapes
         ]
         super().__init__(in_channels, hidden_channels, blocks, output)

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from ..kernels import Adjacency
 from ..layers import MLP, Block, GINConv, Linear
-from .base import REGISTRY, StackedEncoder, layer_widths
+from .base import REGISTRY, StackedEncoder, layer_shapes
 
 
 @REGISTRY.register("molecule-gin")
@@ -41,10 +41,9 @@ class MoleculeGIN(StackedEncoder):
         output: str = "last",
         mask_embedding: bool = False,
     ) -> None:
-        widths = layer_widths(hidden_channels, hidden_channels, num_layers)
         blocks = []
-        for i, width in enumerate(widths):
-            mlp = MLP(width, 2 * hidden_channels, hidden_channels, activation=activation, bias=norm != "batch")
+        for i, shape in enumerate(layer_shapes(hidden_channels, hidden_channels, num_layers, norm, activation)):
+            mlp = MLP(shape.width, 2 * shape.width, shape.width, activation=activation, bias=norm != "batch")
             last = "none" if i + 1 == num_layers else activation
             blocks.append(Block(GINConv(mlp, edge_channels=edge_channels, own=False), dropout, norm, last, residual))
         super().__init__(in_channels, hidden_channels, blocks, output)

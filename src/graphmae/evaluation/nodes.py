@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from torch import Tensor, nn
 
 from ..data import NodeDataset
-from ..inference.embedding import embed_graph
+from ..inference.embedding import NodeReading, embed_graph, propagated
 from ..runtime.seed import preserved_randomness
 from .clustering import cluster_scores
 from .evaluator import Evaluator, MakeEncoder, Row, baseline, evaluates
@@ -26,7 +26,9 @@ class NodeEvaluator(Evaluator):
     dataset: NodeDataset
 
     def score(self, encoder: nn.Module, seeds: Sequence[int]) -> list[Row]:
-        return self.score_rows([embed_graph(encoder, graph, self.device) for graph in self.dataset.graphs], seeds)
+        reading = NodeReading(self.settings.layers, self.settings.smooth, self.settings.l2)
+        rows = [embed_graph(encoder, graph, self.device, reading) for graph in self.dataset.graphs]
+        return self.score_rows(rows, seeds)
 
     def score_rows(self, per_graph: list[Tensor], seeds: Sequence[int]) -> list[Row]:
         """Linear probe by both rules, k-NN and, for single labels, a converged linear model and k-means, on one
@@ -54,6 +56,13 @@ class NodeEvaluator(Evaluator):
 def raw(evaluator: NodeEvaluator, make_encoder: MakeEncoder, seeds: Sequence[int]) -> list[Row]:
     """The features themselves."""
     return evaluator.score_rows([graph.x for graph in evaluator.dataset.graphs], seeds)
+
+
+@baseline("node", "propagated", fixed=True)
+def smoothed(evaluator: NodeEvaluator, make_encoder: MakeEncoder, seeds: Sequence[int]) -> list[Row]:
+    """The features averaged twice over neighbours, as two layers of a GCN without weights do."""
+    graphs = evaluator.dataset.graphs
+    return evaluator.score_rows([propagated(graph.x, graph.edge_index, 2) for graph in graphs], seeds)
 
 
 @baseline("node", "untrained")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 from torch_geometric.data import Data
 
 from .. import kernels
@@ -21,11 +23,46 @@ from ..runtime.seed import preserved_randomness
 READOUTS = ("mean", "max", "sum")
 
 
-def embed_graph(encoder: nn.Module, data: Data, device: torch.device | str | None = None) -> Tensor:
+@dataclass(frozen=True)
+class NodeReading:
+    """How the embedding of a node is read off an encoder; much of what separates published numbers is here.
+
+    Attributes:
+        layers: "last", or "all" side by side.
+        smooth: add Â^k times the embedding to it, Â the GCN's normalised adjacency; 0: do not.
+        l2: then scale every row to length 1.
+    """
+
+    layers: str = "last"
+    smooth: int = 0
+    l2: bool = False
+
+
+def embed_graph(
+    encoder: nn.Module, data: Data, device: torch.device | str | None = None, reading: NodeReading | None = None
+) -> Tensor:
     """[num_nodes, out_channels], on the CPU. The encoder's mode and device are left as they were."""
     _check(encoder, data.x.size(1))
-    with _at_rest(encoder, device) as used:
-        return encoder(data.x.to(used), data.edge_index.to(used)).cpu()
+    reading = reading or NodeReading()
+    with _at_rest(encoder, device) as used, every_layer(encoder) if reading.layers == "all" else nullcontext():
+        x, edge_index = data.x.to(used), data.edge_index.to(used)
+        rows = encoder(x, edge_index)
+        if reading.smooth:
+            rows = rows + propagated(rows, edge_index, reading.smooth)
+        return (F.normalize(rows) if reading.l2 else rows).cpu()
+
+
+@torch.no_grad()
+def propagated(rows: Tensor, edge_index: Tensor, steps: int) -> Tensor:
+    """Â^steps · `rows` [N, k]: every step averages over neighbours, weighted as in a GCN.
+
+    >>> propagated(torch.eye(2), torch.tensor([[0, 1, 0, 1], [0, 1, 1, 0]]), 1).tolist()
+    [[0.5, 0.5], [0.5, 0.5]]
+    """
+    view = kernels.view(edge_index, len(rows))
+    for _ in range(steps):
+        rows = kernels.aggregate(view, rows.unsqueeze(1), view.adj.symmetric_weight).squeeze(1)
+    return rows
 
 
 def embed_nodes(

@@ -52,7 +52,8 @@ __all__ = [
 ]
 
 CHOICES = ("auto", "reference", "cpu", "cuda")
-_choice = ContextVar("_choice", default=os.environ.get("GRAPHMAE_KERNELS", "auto"))  # one thread does not choose for others
+_CHOSEN: str = os.environ.get("GRAPHMAE_KERNELS", "auto")
+_choice = ContextVar("_choice", default=_CHOSEN)  # one thread does not choose for others
 
 
 def view(edges: Tensor | View, num_nodes: int, rows: Tensor | None = None) -> View:

@@ -1,4 +1,4 @@
-"""One layer of any encoder: dropout → convolution → (+ residual) → norm → activation."""
+"""One layer of any encoder: dropout → convolution → (+ residual) → norm → activation, or the last two swapped."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from .product import Linear
 class Block(nn.Module):
     """A convolution with everything around it. `conv` needs `in_channels` and `width`, its output width.
 
-    The residual is the identity where the widths agree, else a bias-free linear map.
+    The residual is the identity where the widths agree, else a bias-free linear map. With `norm_last` the norm comes
+    after the activation.
     """
 
     def __init__(
@@ -25,13 +26,15 @@ class Block(nn.Module):
         norm: str = "none",
         activation: str = "none",
         residual: bool = False,
+        norm_last: bool = False,
     ) -> None:
         super().__init__()
         if not 0 <= dropout < 1:
             raise ConfigError(f"dropout must be in [0, 1), not {dropout}")
         in_channels, width = int(conv.in_channels), int(conv.width)  # type: ignore[arg-type]
-        self.conv, self.dropout = conv, dropout
-        self.finish = NormAct(norm, width, activation)
+        self.conv, self.dropout, self.width = conv, dropout, width
+        self.finish = NormAct("none" if norm_last else norm, width, activation)
+        self.norm = NormAct(norm, width, "none") if norm_last else None
         self.residual: nn.Module | None = None
         if residual:
             self.residual = nn.Identity() if in_channels == width else Linear(in_channels, width, bias=False)
@@ -68,7 +71,9 @@ class Block(nn.Module):
             out = self.conv(x, view, **options)
             if self.residual is not None:
                 out = out + self.residual(own_rows(x, view))
-        return self.finish(out, view.adj.valid, shift, drop)
+        if self.norm is None:
+            return self.finish(out, view.adj.valid, shift, drop)
+        return self.norm(self.finish(out, view.adj.valid, shift), view.adj.valid, dropout=drop)
 
     def _shift(self, x: Tensor | MaskedInput) -> Tensor | None:
         """The convolution's bias where what follows adds it: on CUDA, where its gradient is then free too."""

@@ -18,11 +18,12 @@ from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
 from .. import kernels
-from ..runtime.errors import ConfigError, DataError
+from ..runtime.errors import ConfigError, DataError, unknown
 from .inputs import MaskedInput, bags_of
 from .product import product
 
 Edges = Tensor | kernels.View
+STARTS = ("torch", "glorot")
 
 
 class GATConv(nn.Module):
@@ -124,19 +125,24 @@ class _ProjectHeads(Function):
 class GCNConv(nn.Module):
     """out_i = Σ_j W x_j / √(d_i d_j) + b."""
 
-    def __init__(self, in_channels: int, out_channels: int, bias: bool = True) -> None:
+    def __init__(self, in_channels: int, out_channels: int, bias: bool = True, start: str = "torch") -> None:
         super().__init__()
-        self.in_channels, self.width = in_channels, out_channels
+        if start not in STARTS:
+            raise ConfigError(unknown("encoder.start", start, STARTS))
+        self.in_channels, self.width, self.start = in_channels, out_channels, start
         self.weight = nn.Parameter(torch.empty(out_channels, in_channels))
         self.bias = nn.Parameter(torch.empty(out_channels)) if bias else None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """As torch's linear map, and the published code's."""
+        """As torch's linear map, and GraphMAE's code; or Glorot's rule with a bias of 0, as in the GCN's own paper."""
         bound = self.in_channels**-0.5
-        nn.init.uniform_(self.weight, -bound, bound)
+        if self.start == "glorot":
+            nn.init.xavier_uniform_(self.weight)
+        else:
+            nn.init.uniform_(self.weight, -bound, bound)
         if self.bias is not None:
-            nn.init.uniform_(self.bias, -bound, bound)
+            nn.init.zeros_(self.bias) if self.start == "glorot" else nn.init.uniform_(self.bias, -bound, bound)
 
     def projects_first(self, given: int, wanted: int, on_cuda: bool) -> bool:
         return self.in_channels >= self.width

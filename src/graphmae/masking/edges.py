@@ -30,7 +30,7 @@ def thinned(adj: Adjacency, rate: float) -> Adjacency:
     if rate == 0.0:
         return adj
     out = adj.kept((torch.rand(adj.col.numel(), device=adj.col.device) >= rate) | (adj.row == adj.col))
-    return _summed(out) if adj.edge_codes is not None else out
+    return summed(out) if adj.edge_codes is not None else out
 
 
 def masked_edges(adj: Adjacency, masked: Tensor) -> Adjacency:
@@ -41,10 +41,10 @@ def masked_edges(adj: Adjacency, masked: Tensor) -> Adjacency:
     hidden = (masked[row] | masked[col]) & (row != col)
     out = copy.copy(adj)
     out.edge_codes = torch.where(hidden, len(adj.edge_table) - 1, adj.edge_codes.long())
-    return _summed(out)
+    return summed(out)
 
 
-def _summed(adj: Adjacency) -> Adjacency:
+def summed(adj: Adjacency) -> Adjacency:
     """With the sums of its edges' features as they are now."""
     assert adj.edge_codes is not None and adj.edge_table is not None
     adj.edge_sums = kernels.pool(adj.edge_table[adj.edge_codes.long()], adj.crow.long(), "sum")

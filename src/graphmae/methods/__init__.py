@@ -4,10 +4,44 @@ Register your own with `@graphmae.methods.register("my-method")`.
 """
 
 from .base import REGISTRY, Method
+from .bgrl import BGRL
 from .build import build, check, rehearse
+from .cca_ssg import CCASSG
+from .context_pred import ContextPred
 from .dgi import DGI
+from .gae import GAE
+from .grace import GRACE
+from .graphcl import GraphCL
 from .graphmae import GraphMAE
+from .graphmae2 import GraphMAE2
+from .infograph import InfoGraph
+from .joint import Joint
+from .maskgae import MaskGAE
+from .mvgrl import MVGRL
+from .neighbourhood import NeighbourhoodMAE
 
 register, names = REGISTRY.register, REGISTRY.names
 
-__all__ = ["DGI", "REGISTRY", "GraphMAE", "Method", "build", "check", "names", "register", "rehearse"]
+__all__ = [
+    "BGRL",
+    "CCASSG",
+    "DGI",
+    "GAE",
+    "GRACE",
+    "MVGRL",
+    "REGISTRY",
+    "ContextPred",
+    "GraphCL",
+    "GraphMAE",
+    "GraphMAE2",
+    "InfoGraph",
+    "Joint",
+    "MaskGAE",
+    "Method",
+    "NeighbourhoodMAE",
+    "build",
+    "check",
+    "names",
+    "register",
+    "rehearse",
+]

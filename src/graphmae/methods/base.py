@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from torch import Tensor, nn
 
@@ -30,11 +30,14 @@ class Method(nn.Module):
             and nothing waits for the device.
         takes_padding: whether the same holds for batches that are filled up with rows of zeros: they must not count.
         uses_edge_codes: whether a step looks at the features of single edges, not only at their sums at the nodes.
+        training_only: names of modules that are needed to train and not to go on from a saved model, as a teacher is:
+            they are kept with the state of a training, and not in a checkpoint.
         inputs: how features and self-loops were treated; stored with the weights.
         trained_on: what it was trained on, for the model card; stored as well.
     """
 
     encoder: nn.Module
+    training_only: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self) -> None:
         super().__init__()
@@ -58,8 +61,19 @@ class Method(nn.Module):
         """The pre-training loss of one random draw: a scalar."""
         raise TypeError(f"{type(self).__name__} must define loss(batch)")
 
+    @classmethod
+    def decoded_channels(cls, encoder: nn.Module, features: int) -> int:
+        """The width a decoder of this method gives, where the targets are `features` wide."""
+        return features
+
+    def prepare(self, steps: int) -> None:
+        """Called once before training, on the device it runs on: how many steps there will be."""
+
     def after_step(self) -> None:
         """Called after every step of the optimiser, and recorded with it: what is not learned by gradients."""
+
+    def after_epoch(self) -> None:
+        """Called after every epoch; what changes here is kept in buffers, so that a resumed training has it."""
 
     def encode(self, batch: Batch) -> Tensor:
         """[N, out_channels]: what the encoder makes of a batch."""

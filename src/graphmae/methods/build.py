@@ -27,7 +27,9 @@ def build(recipe: Recipe, in_channels: int, target_channels: int | None = None) 
     parts: dict[str, Any] = {"encoder": encoder}
     if recipe.decoder is not None:
         hidden = getattr(encoder, "hidden_channels", encoder.out_channels)
-        widths = {"in_channels": hidden, "out_channels": target_channels or in_channels}
+        kind = REGISTRY.get(recipe.method.name)
+        decoded = getattr(kind, "decoded_channels", Method.decoded_channels)(encoder, target_channels or in_channels)
+        widths = {"in_channels": hidden, "out_channels": decoded}
         parts["decoder"] = decoders.build(recipe.decoder.name, **widths, **recipe.decoder.options)
     if recipe.mask is not None:
         parts["mask"] = masking.build(recipe.mask.name, **recipe.mask.options)

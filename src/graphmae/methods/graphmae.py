@@ -45,7 +45,7 @@ class GraphMAE(graphmae_fast.Recordable, Method):
         mask_edges: bool = False,
     ) -> None:
         super().__init__()
-        code, features, hidden = check_widths(encoder, decoder)
+        code, features, hidden = check_widths(encoder, decoder, self.decoded_channels(encoder, encoder.in_channels))  # type: ignore[arg-type]
         if not 0 <= drop_edge < 1:
             raise ConfigError(f"drop_edge must be in [0, 1), not {drop_edge}")
         self.encoder, self.decoder = encoder, decoder

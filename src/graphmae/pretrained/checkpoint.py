@@ -42,7 +42,11 @@ def save(model: Method, folder: str | Path) -> Path:
 
 def write(folder: Path, module: nn.Module, config: dict[str, Any], readme: str) -> Path:
     """config.json last of what a reader needs: a folder that has it is complete."""
-    weights = {key: value.detach().cpu().contiguous() for key, value in module.state_dict().items()}
+    weights = {
+        key: value.detach().cpu().contiguous()
+        for key, value in module.state_dict().items()
+        if not _is_training_only(module, key)
+    }
     with replacing(folder / "model.safetensors") as partial:
         save_file(weights, partial)
     write_text(folder / "README.md", readme)
@@ -130,9 +134,14 @@ def fill(module: nn.Module, folder: Path) -> None:
     """Weights from the folder; those of a loss had another name in format 1."""
     try:
         weights = load_file(folder / "model.safetensors")
-        module.load_state_dict({re.sub(r"^loss\.", "criterion.", key): value for key, value in weights.items()})
+        kept = {key: value for key, value in module.state_dict().items() if _is_training_only(module, key)}
+        module.load_state_dict(kept | {re.sub(r"^loss\.", "criterion.", key): value for key, value in weights.items()})
     except (SafetensorError, OSError, RuntimeError) as error:
         raise InputError(f"{folder}: model.safetensors does not fit config.json or is damaged ({error})") from None
+
+
+def _is_training_only(module: nn.Module, key: str) -> bool:
+    return key.split(".")[0] in getattr(module, "training_only", ())
 
 
 def fresh_encoder(model: Method) -> nn.Module:

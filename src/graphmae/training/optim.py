@@ -47,18 +47,20 @@ def _is_large(tensor: Tensor) -> bool:
     return tensor.numel() >= LARGE and tensor.is_contiguous() and tensor.dtype == torch.float32
 
 
-def make_optimizer(module: nn.Module, lr: float, weight_decay: float) -> torch.optim.Adam:
-    """Adam(0.9, 0.999, 1e-8) with L2 weight decay on every parameter, as published.
+def make_optimizer(module: nn.Module, lr: float, weight_decay: float, name: str = "adam") -> torch.optim.Optimizer:
+    """Adam(0.9, 0.999, 1e-8) with L2 weight decay on every parameter, as published; "adamw" decays beside it.
 
-    On CUDA the rate lives on the device, so that a recorded step can read it.
+    Parameters that take no gradient, as a teacher's, are left out. On CUDA the rate lives on the device, so that a
+    recorded step can read it.
     """
-    weights = list(module.parameters())
+    weights = [weight for weight in module.parameters() if weight.requires_grad]
     group = {"params": weights, "initial_lr": lr}  # the rate a schedule multiplies, exactly
+    kind: type[torch.optim.Adam] = torch.optim.AdamW if name == "adamw" else torch.optim.Adam
     if weights and weights[0].is_cuda:
         rate = torch.tensor(lr, device=weights[0].device)
-        kind = DeviceAdam if kernels.has("cuda") else torch.optim.Adam
+        kind = DeviceAdam if kernels.has("cuda") and name == "adam" else kind
         return kind([group], lr=rate, weight_decay=weight_decay, fused=True, capturable=True)
-    return torch.optim.Adam([group], lr=lr, weight_decay=weight_decay, fused=bool(weights))
+    return kind([group], lr=lr, weight_decay=weight_decay, fused=bool(weights))
 
 
 def set_rates(optimizer: torch.optim.Optimizer, rates: Sequence[float]) -> None:
@@ -70,11 +72,11 @@ def set_rates(optimizer: torch.optim.Optimizer, rates: Sequence[float]) -> None:
             group["lr"] = rate
 
 
-def make_schedule(name: str, epochs: int, steps_per_epoch: int = 1) -> Callable[[int], float]:
+def make_schedule(name: str, epochs: int, steps_per_epoch: int = 1, warmup: int = 0) -> Callable[[int], float]:
     """Number of finished steps → what the learning rate is multiplied with; as published it changes between epochs.
 
-    "cosine" decays to 0 without warm-up; "step" is 0.3 times what it was after every 30 epochs, as published for BACE;
-    "constant" is 1.
+    "cosine" decays to 0; "step" is 0.3 times what it was after every 30 epochs, as published for BACE; "constant"
+    is 1. In the first `warmup` epochs the rate rises evenly, step by step.
 
     >>> cosine = make_schedule("cosine", epochs=100)
     >>> cosine(0), cosine(50), make_schedule("step", 100, steps_per_epoch=2)(60)
@@ -82,9 +84,11 @@ def make_schedule(name: str, epochs: int, steps_per_epoch: int = 1) -> Callable[
     """
 
     def factor(step: int) -> float:
-        epoch = step // steps_per_epoch
+        if step < warmup * steps_per_epoch:
+            return step / (warmup * steps_per_epoch)
+        epoch, length = step // steps_per_epoch - warmup, epochs - warmup
         if name == "step":
             return float(0.3 ** (epoch // 30))
-        return 0.5 * (1 + math.cos(math.pi * epoch / epochs)) if name == "cosine" else 1.0
+        return 0.5 * (1 + math.cos(math.pi * epoch / length)) if name == "cosine" else 1.0
 
     return factor

@@ -33,14 +33,15 @@ def pretrain_model(
     """Train `model` in place on the graphs of `dataset`, of which it sees no labels."""
     model.to(device)
     batches, record = _batches(model, dataset, train, device)
+    model.prepare(train.epochs * len(batches))
     trainer = Trainer(
         model,
         _loss,
-        make_optimizer(model, train.lr, train.weight_decay),
-        make_schedule(train.schedule, train.epochs, len(batches)),
+        make_optimizer(model, train.lr, train.weight_decay, train.optimizer),
+        make_schedule(train.schedule, train.epochs, len(batches), train.warmup),
         clip_norm=train.clip_norm,
         in_step=model.after_step,
-        after_epoch=after_epoch,
+        after_epoch=[lambda epoch: model.after_epoch(), *after_epoch],
         journal=journal or Journal(),
     )
     if record is not None:

@@ -18,7 +18,7 @@ from ..sources import Mirror, RawFiles
 from .tu_files import NEEDED, OPTIONAL, read
 
 logger = logging.getLogger("graphmae")
-NodeFeatures = Literal["auto", "labels", "degree", "attributes", "attributes+labels"]
+NodeFeatures = Literal["auto", "labels", "degree", "constant", "attributes", "attributes+labels"]
 ORIGIN = "https://www.chrsmrrs.com/graphkerneldatasets"
 # Name → files beside A, graph_indicator and graph_labels.
 PUBLISHED: dict[str, tuple[str, ...]] = {
@@ -84,7 +84,8 @@ def read_tu(
 
     Args:
         features: one-hot `labels`, one-hot in-`degree` of the graph as the files give it, the float `attributes`, or
-            `attributes+labels`; `auto` takes labels where there are some and the degree otherwise.
+            `attributes+labels`; `constant` is a 1 for every node; `auto` takes labels where there are some
+            and the degree otherwise.
         self_loops: exactly one self-loop on every node; the degree is counted before.
         coalesce: every edge once. Some published files list each edge twice, and the published code kept them.
         codes: lowest and highest label or degree a category is kept for, from a model's treatment; without it those
@@ -146,6 +147,8 @@ def _open(
 def _with_features(
     graphs: GraphSet, features: str, tensors: Mapping[str, Tensor], codes: Sequence[int] | None
 ) -> GraphSet:
+    if features == "constant":
+        return graphs
     if features == "attributes":
         if codes is not None:
             raise DataError(f"{graphs.name}: codes are for labels and degrees; attributes are taken as they are")

@@ -1,0 +1,100 @@
+"""GAE and VGAE (Kipf & Welling, 2016): codes whose products say which nodes are joined."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.autograd import Function
+from torch.autograd.function import once_differentiable
+from torch.nn import functional as F
+
+from .. import kernels
+from ..batching import Batch
+from ..layers import Linear
+from ..runtime.errors import ConfigError
+from .base import REGISTRY, Method
+from .pairs import other_pairs, undirected
+
+
+@REGISTRY.register("gae")
+class GAE(Method):
+    """Fits σ(zᵢᵀzⱼ) to the adjacency with ones on its diagonal, edges weighed up to count as much as the rest.
+
+    With `variational` (VGAE), z ~ N(µ, σ²) with µ the encoder's code and log σ a linear map of it, and a penalty for
+    leaving N(0, 1).
+
+    >>> from graphmae import encoders
+    >>> model = GAE(encoders.GCN(64, hidden_channels=32, out_channels=16, dropout=0.0, plain_output=True))
+    >>> model(torch.rand(10, 64), torch.arange(10).expand(2, -1)).shape
+    torch.Size([])
+
+    Args:
+        negatives: pairs that are no edges for every edge, drawn in every step; 0: all pairs, as published, a block
+            of rows at a time. Of many graphs side by side, pairs within them are drawn.
+    """
+
+    def __init__(self, encoder: nn.Module, variational: bool = False, negatives: int = 0) -> None:
+        super().__init__()
+        if negatives < 0:
+            raise ConfigError(f"negatives must be at least 0, not {negatives}")
+        self.encoder, self.negatives = encoder, negatives
+        width = int(encoder.out_channels)  # type: ignore[arg-type]
+        self.to_deviation = Linear(width, width, bias=False) if variational else None
+
+    @property
+    def records_steps(self) -> bool:
+        return bool(getattr(self.encoder, "records_steps", False))
+
+    def loss(self, batch: Batch) -> Tensor:
+        code, penalty = self.encode(batch), 0.0
+        if self.to_deviation is not None:
+            mean, log_deviation = code, self.to_deviation(code).clamp(max=10)
+            variance = (2 * log_deviation).exp()
+            code = mean + torch.randn_like(mean) * log_deviation.exp() if self.training else mean
+            penalty = -(1 + 2 * log_deviation - mean.square() - variance).sum(1).mean() / (2 * len(mean))
+        graph = kernels.adjacency(batch.graph, len(batch.x))
+        if self.negatives or batch.batch is not None:
+            return self._sampled(code, batch, graph) + penalty
+        loss: Tensor = _AllPairs.apply(code, *undirected(graph).ends)
+        return loss + penalty
+
+    def _sampled(self, code: Tensor, batch: Batch, graph: kernels.Adjacency) -> Tensor:
+        known = undirected(graph)
+        a, b = known.ends
+        joined = (code[a] * code[b]).sum(1)
+        a, b, counts = other_pairs(graph, max(1, known.count * max(self.negatives, 1)), batch.batch)
+        apart = (code[a] * code[b]).sum(1)
+        other = (F.softplus(apart) * counts).sum() / counts.sum().clamp(min=1)
+        return (F.softplus(-joined).mean() if known.count else other * 0) + other
+
+
+class _AllPairs(Function):
+    """n · mean over all pairs of weighed cross-entropy, n = N² / (2 (N² − E)); gradients are computed on the way."""
+
+    @staticmethod
+    def forward(ctx: Any, code: Tensor, first: Tensor, second: Tensor, block: int = 2048) -> Tensor:
+        total, edges = len(code) ** 2, 2 * len(first)
+        apart = max(total - edges, 1)
+        weight, scale = apart / max(edges, 1), 1 / (2 * apart)
+        grad, loss = torch.zeros_like(code), code.new_zeros(())
+        for start in range(0, len(code), block):  # every pair as if it were no edge
+            scores = code[start : start + block] @ code.t()
+            loss += F.softplus(scores).sum()
+            grad[start : start + block] += 2 * (torch.sigmoid(scores) @ code)
+        # Edges and nodes with themselves are ones: −w log σ(s) in the place of −log(1 − σ(s)).
+        nodes = torch.arange(len(code), device=code.device)
+        for a, b, times in ((first, second, 2), (nodes, nodes, 1)):
+            score = (code[a] * code[b]).sum(1)
+            loss += times * (weight * F.softplus(-score) - F.softplus(score)).sum()
+            pull = -times * (weight * torch.sigmoid(-score) + torch.sigmoid(score)).unsqueeze(1)
+            grad.index_add_(0, a, pull * code[b])
+            grad.index_add_(0, b, pull * code[a])
+        ctx.save_for_backward(grad * scale)
+        return loss * scale
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        return ctx.saved_tensors[0] * grad, None, None, None

@@ -1,0 +1,119 @@
+"""GRACE (Zhu et al., 2020): in two views of a graph a node recognises itself among all nodes of both."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.autograd import Function
+from torch.autograd.function import once_differentiable
+from torch.nn import functional as F
+
+from ..batching import Batch
+from ..layers import MLP
+from ..runtime.errors import ConfigError
+from .base import REGISTRY, Method
+from .views import check_rates, random_view
+
+
+@REGISTRY.register("grace")
+class GRACE(Method):
+    """L = ½ mean of ℓ(u, v) + ℓ(v, u); ℓ(u, v) = −log e^{s(uᵢ,vᵢ)/τ} / (Σⱼ e^{s(uᵢ,vⱼ)/τ} + Σ_{j≠i} e^{s(uᵢ,uⱼ)/τ}).
+
+    u and v are projections of the two views' codes, s their cosine. No N × N tensor is ever made.
+
+    >>> from graphmae import encoders
+    >>> model = GRACE(encoders.GCN(64, hidden_channels=32, dropout=0.0))
+    >>> model(torch.rand(10, 64), torch.arange(10).expand(2, -1)).shape
+    torch.Size([])
+
+    Args:
+        projector_channels: width of the projector's hidden layer.
+        temperature: τ.
+        drop_edge, mask_feature: shares hidden from the first view; drop_edge_2, mask_feature_2: from the second.
+        negatives: compare with this many nodes, drawn in every step; 0: with all.
+        block: nodes compared with the others at a time; a matter of memory alone.
+    """
+
+    def __init__(
+        self,
+        encoder: nn.Module,
+        projector_channels: int = 256,
+        temperature: float = 0.4,
+        drop_edge: float = 0.3,
+        drop_edge_2: float = 0.4,
+        mask_feature: float = 0.3,
+        mask_feature_2: float = 0.4,
+        negatives: int = 0,
+        block: int = 1024,
+    ) -> None:
+        super().__init__()
+        check_rates(
+            drop_edge=drop_edge, drop_edge_2=drop_edge_2, mask_feature=mask_feature, mask_feature_2=mask_feature_2
+        )
+        if temperature <= 0 or block < 1 or negatives < 0:
+            raise ConfigError("temperature must be above 0, block at least 1 and negatives at least 0")
+        self.encoder = encoder
+        width = int(encoder.out_channels)  # type: ignore[arg-type]
+        self.projector = MLP(width, projector_channels, width, activation="elu")
+        self.temperature, self.negatives, self.block = temperature, negatives, block
+        self.rates = (drop_edge, mask_feature), (drop_edge_2, mask_feature_2)
+
+    @property
+    def records_steps(self) -> bool:
+        return bool(getattr(self.encoder, "records_steps", False))
+
+    def loss(self, batch: Batch) -> Tensor:
+        views = [random_view(batch, *rates) for rates in self.rates]
+        u, v = (F.normalize(batch.counted(self.projector(self.encode(view)))) for view in views)
+        among = torch.arange(len(u), device=u.device)
+        if self.negatives:
+            among = torch.rand(len(u), device=u.device).argsort()[: self.negatives]
+        return info_nce(u, v, among, self.temperature, self.block)
+
+
+def info_nce(u: Tensor, v: Tensor, among: Tensor, temperature: float, block: int) -> Tensor:
+    """The loss above for rows `u`, `v` [N, d], each compared with itself and the nodes `among` [M] of both views."""
+    loss: Tensor = _InfoNCE.apply(u, v, among, temperature, block)
+    return loss
+
+
+class _InfoNCE(Function):
+    """A block of nodes after the other; gradients are computed on the way, so that nothing is kept for later."""
+
+    @staticmethod
+    def forward(ctx: Any, u: Tensor, v: Tensor, among: Tensor, temperature: float, block: int) -> Tensor:
+        ctx.save_for_backward(*(grads := (torch.zeros_like(u), torch.zeros_like(v))))
+        loss, numbers = u.new_zeros(()), torch.arange(len(u), device=u.device)
+        for (a, b), (ga, gb) in (((u, v), grads), ((v, u), grads[::-1])):
+            own, other = a[among], b[among]
+            gown, gother = torch.zeros_like(own), torch.zeros_like(other)
+            for part in numbers.split(block):
+                rows, mates = a[part], b[part]
+                positive = (rows * mates).sum(1, keepdim=True) / temperature
+                scores = torch.cat([rows @ other.t(), rows @ own.t()], dim=1).div_(temperature)
+                itself = part.unsqueeze(1) == among
+                scores.masked_fill_(torch.cat([itself, itself], dim=1), -math.inf)
+                total = torch.logaddexp(positive, scores.logsumexp(1, keepdim=True))
+                loss += (total - positive).sum()
+                share = scores.sub_(total).exp_()  # of each in the sum below the fraction
+                to_other, to_own = share.split(len(among), dim=1)
+                back = (positive - total).exp() - 1
+                ga[part] += to_other @ other + to_own @ own + back * mates
+                gb[part] += back * rows
+                gother += to_other.t() @ rows
+                gown += to_own.t() @ rows
+            ga.index_add_(0, among, gown)
+            gb.index_add_(0, among, gother)
+        scale = 1 / (2 * len(u))
+        for grad in grads:
+            grad.mul_(scale / temperature)
+        return loss * scale
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        gu, gv = ctx.saved_tensors
+        return gu * grad, gv * grad, None, None, None
