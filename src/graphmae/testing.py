@@ -88,6 +88,8 @@ def check_method(make: Callable[[int], Method]) -> None:
     for what, batch in {
         "one graph": Batch(x, EDGES),
         "a graph without edges": Batch(x, EDGES[:, :0]),
+        "a graph without differences": Batch(torch.ones_like(x), EDGES),
+        "a node without others, and a graph": Batch(torch.cat([x, x[:1]]), EDGES, torch.tensor([*[0] * NODES, 1])),
         "two graphs": side_by_side,
         "some nodes that count": Batch(x, EDGES, seeds=torch.arange(NODES - 1)),
     }.items():
@@ -97,14 +99,25 @@ def check_method(make: Callable[[int], Method]) -> None:
             assert loss.dim() == 0 and torch.isfinite(loss), f"{name}: the loss of {what} must be one finite number"
             loss.backward()
         learns = any(p.grad is not None and bool(p.grad.any()) for p in model.encoder.parameters())
-        assert learns or what == "a graph without edges", f"{name}: the loss of {what} gives the encoder no gradient"
+        assert learns or "without" in what, f"{name}: the loss of {what} gives the encoder no gradient"
+        if what == "one graph":
+            still = [key for key, p in model.encoder.named_parameters() if p.requires_grad and p.grad is None]
+            assert not still, f"{name}: {still[0]} of the encoder has no gradient: it is not trained"
     losses = []
     for _ in range(2):
         torch.manual_seed(1)
         losses.append(float(model(Batch(x, EDGES)).detach()))
     assert losses[0] == losses[1], f"{name}: the same random numbers must give the same loss"
     model.after_step()
+    taught = [key for key, p in model.named_parameters() if not p.requires_grad and p.grad is not None]
+    assert not taught, f"{name}: {taught[0]} takes no gradient, and has one"
     embedding = model.eval().encode(Batch(x, EDGES))
+    assert torch.equal(embedding, model.encode(Batch(x, EDGES))), f"{name}.encode must give the same twice"
+    twice = model.encode(side_by_side)
+    assert torch.allclose(twice, torch.cat([embedding] * 2), atol=1e-5), f"{name}.encode must not mix graphs"
+    order = torch.arange(NODES - 1, -1, -1)
+    turned = model.encode(Batch(x[order], NODES - 1 - EDGES))
+    assert torch.allclose(turned, embedding[order], atol=1e-5), f"{name}.encode must not depend on the order of nodes"
     assert embedding.shape == (NODES, int(model.encoder.out_channels)), f"{name}.encode must give one row per node"  # type: ignore[arg-type]
     assert model.parts["encoder"] is model.encoder
 

@@ -76,7 +76,7 @@ def test_run_prints_one_json_object(tmp_path: Path) -> None:
         "peak_bytes",
     ]  # fmt: skip
     assert len(value["scores"]) == 2
-    assert set(value["baselines"]) == {"raw", "untrained", "supervised"}
+    assert set(value["baselines"]) == {"raw", "propagated", "untrained", "supervised"}
     assert "epoch 3/3" in done.stderr
 
 

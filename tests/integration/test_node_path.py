@@ -143,7 +143,7 @@ def test_the_large_sets_run_their_recipes_from_small_files(write, recipe: str, t
         device="cpu",
         progress=False,
     )
-    assert set(result.rows()) == {"raw", "untrained", "supervised", "pretrained"}
+    assert set(result.rows()) == {"raw", "propagated", "untrained", "supervised", "pretrained"}
     assert result.published is not None and result.metric == result.published["metric"]
     assert gm.load(tmp_path / "run").encoder.out_channels == 16
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ..pretrained import load as load
+    from .comparison import compare as compare
     from .conversion import convert as convert
     from .demonstration import demo as demo
     from .diagnosis import doctor as doctor
@@ -38,6 +39,7 @@ COMMANDS = {
     "anomalies": "nodes",
     "impute": "nodes",
     "links": "nodes",
+    "compare": "comparison",
     "tune": "tuning",
     "finetune": "finetuning",
     "predict": "finetuning",

@@ -19,7 +19,7 @@ from ..data.tables.cells import strings
 from ..experiments import auto
 from ..experiments import pretrain as pretraining
 from ..inference import imputation
-from ..inference.embedding import embed_graph
+from ..inference.embedding import embed_graph, pair_scorer
 from ..inference.imputation import Filled
 from ..inference.reconstruction import anomaly_scores, reconstructing
 from ..methods import Method
@@ -123,7 +123,7 @@ def links(
     seeds: Sequence[int] = (0,),
     *,
     overrides: Iterable[str] = (),
-    way: str = "hadamard",
+    way: str = "auto",
     share: float = 0.1,
     columns: Mapping[str, str] | None = None,
     data_root: str | Path | None = None,
@@ -145,11 +145,12 @@ def links(
         trained = pretraining.pretrain_once(made, seen, seed, used, display=display, label=f"links, seed {seed}")
         with numerics(used), torch.no_grad():
             fresh = evaluation.settle_norms(pretrained.fresh_encoder(trained), seen, used)
+            code = embed_graph(trained.encoder, split.graph, used)
             rows = {
                 "neighbours": evaluation.common_neighbours(split),
                 "raw": evaluation.link_scores(split.graph.x, split, way),
                 "untrained": evaluation.link_scores(embed_graph(fresh, split.graph, used), split, way),
-                "pretrained": evaluation.link_scores(embed_graph(trained.encoder, split.graph, used), split, way),
+                "pretrained": evaluation.link_scores(code, split, way, own=pair_scorer(trained.cpu(), code)),
             }
         runs.append({"seed": seed, "rows": rows})
     return Result(

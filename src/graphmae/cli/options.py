@@ -27,6 +27,7 @@ __all__ = [
     "import_parts",
     "parse_seeds",
     "print_json",
+    "print_lines",
     "print_table",
 ]
 
@@ -73,15 +74,20 @@ def print_json(value: dict[str, Any]) -> None:
 
 def print_table(result: Result, title: str = "") -> None:
     """The comparison table on stdout."""
+    header, lines = result.table()
+    print_lines(header, lines, title, result.label(result.row))
+
+
+def print_lines(header: list[str], lines: list[list[str]], title: str = "", bold: str | None = None) -> None:
+    """A table on stdout; the line that begins with `bold` stands out."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
 
-    header, lines = result.table()
     table = Table(*header, box=box.SIMPLE_HEAD, title=title or None, title_justify="left")
     for column in table.columns[1:]:
         column.justify = "right"
     for line in lines:
-        table.add_row(*line, style="bold" if line[0] == result.label(result.row) else None)
+        table.add_row(*line, style="bold" if line[0] == bold else None)
     width = None if sys.stdout.isatty() else 120
     Console(width=width, highlight=False).print(table)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from torch import Tensor, nn
 
 from ..registry import Registry
@@ -37,17 +39,19 @@ class Decoder(nn.Module):
 REGISTRY: Registry[Decoder] = Registry("decoder", supplied=["in_channels", "out_channels"])
 
 
-def check_widths(encoder: nn.Module, decoder: nn.Module, target: int | None = None) -> tuple[int, int, int]:
+def check_widths(
+    encoder: nn.Module, decoder: nn.Module, decoded: Callable[[nn.Module, int], int]
+) -> tuple[int, int, int]:
     """(width of the code, of the features, of the decoder's input) of two parts that fit together.
 
-    The decoder may give as many numbers as `target` has; None: as the encoder takes.
+    The decoder may give at most as many numbers as `decoded` says, for this encoder and this many features.
     """
     for part in (encoder, decoder):
         for width in ("in_channels", "out_channels"):
             if not isinstance(getattr(part, width, None), int):
                 raise ConfigError(f"{type(part).__name__} must have the attribute {width}, a whole number")
     code, features = int(encoder.out_channels), int(encoder.in_channels)  # type: ignore[arg-type]
-    most = features if target is None else target
+    most = decoded(encoder, features)
     if decoder.out_channels > most:  # type: ignore[operator]
         raise ConfigError(
             f"the decoder gives {decoder.out_channels} features, the encoder takes {features}; a decoder must give "

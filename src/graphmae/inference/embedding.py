@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 
@@ -118,6 +118,21 @@ def every_layer(encoder: nn.Module) -> Iterator[int]:
         yield len(encoder.blocks)
     finally:
         encoder.output = before
+
+
+def pair_scorer(model: Method, code: Tensor) -> Callable[[Tensor], Tensor] | None:
+    """[2, M] pairs of nodes → [M], by the method's own decoder of edges; None: it has none."""
+    with torch.no_grad():
+        if model.pair_scores(code[:1], *torch.zeros(2, 1, dtype=torch.long)) is None:
+            return None
+
+    def score(pairs: Tensor) -> Tensor:
+        with _at_rest(model, "cpu"):
+            found = model.pair_scores(code, *pairs)
+        assert found is not None
+        return found
+
+    return score
 
 
 @torch.no_grad()

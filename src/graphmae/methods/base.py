@@ -32,12 +32,18 @@ class Method(nn.Module):
         uses_edge_codes: whether a step looks at the features of single edges, not only at their sums at the nodes.
         training_only: names of modules that are needed to train and not to go on from a saved model, as a teacher is:
             they are kept with the state of a training, and not in a checkpoint.
+        tasks: kinds of data it learns from: "node" (one graph), "graph" (many), "molecule".
+        needs_encoder: the name of the only encoder it works with, where there is one.
+        tries: what is worth trying, the usual value first, written as for `graphmae tune`: "mask.rate=0.5,0.75".
         inputs: how features and self-loops were treated; stored with the weights.
         trained_on: what it was trained on, for the model card; stored as well.
     """
 
     encoder: nn.Module
     training_only: ClassVar[tuple[str, ...]] = ()
+    tasks: ClassVar[tuple[str, ...]] = ("node", "graph", "molecule")
+    needs_encoder: ClassVar[str] = ""
+    tries: tuple[str, ...] = ()
 
     def __init__(self) -> None:
         super().__init__()
@@ -78,6 +84,10 @@ class Method(nn.Module):
     def encode(self, batch: Batch) -> Tensor:
         """[N, out_channels]: what the encoder makes of a batch."""
         return self.encoder(batch.x, batch.edges(self.encoder))
+
+    def pair_scores(self, code: Tensor, first: Tensor, second: Tensor) -> Tensor | None:
+        """[M] how likely pairs of nodes are joined, by what the method learned of that; None: it learned nothing."""
+        return None
 
     def forward(
         self, x: Tensor | Batch, edge_index: Tensor | Adjacency | None = None, batch: Tensor | None = None

@@ -30,6 +30,7 @@ class BGRL(Method):
         drop_edge, mask_feature: shares hidden from the first view; drop_edge_2, mask_feature_2: from the second.
     """
 
+    tries = ("method.drop_edge=0.2,0.4", "method.mask_feature=0.2,0.4", "method.momentum=0.99,0.996")
     training_only = ("teacher",)
 
     def __init__(

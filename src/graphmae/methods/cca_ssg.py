@@ -27,6 +27,8 @@ class CCASSG(Method):
         drop_edge, mask_feature: shares hidden from each of the two views.
     """
 
+    tries = ("method.drop_edge=0.4,0.2,0.6", "method.mask_feature=0.1,0.3", "method.decorrelate=1e-3,5e-4")
+
     def __init__(
         self, encoder: nn.Module, decorrelate: float = 1e-3, drop_edge: float = 0.4, mask_feature: float = 0.1
     ) -> None:

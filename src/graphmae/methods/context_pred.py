@@ -29,6 +29,7 @@ class ContextPred(Method):
     torch.Size([])
     """
 
+    tasks = ("graph", "molecule")
     training_only = ("context",)
 
     def __init__(

@@ -33,6 +33,8 @@ class DGI(Method):
         mask_feature: share of the columns hidden in every step, as in GGD.
     """
 
+    tries = ("method.score=summary,sum", "method.mask_feature=0.0,0.2")
+
     def __init__(
         self,
         encoder: nn.Module,

@@ -35,6 +35,8 @@ class GAE(Method):
             of rows at a time. Of many graphs side by side, pairs within them are drawn.
     """
 
+    tries = ("method.variational=false,true",)
+
     def __init__(self, encoder: nn.Module, variational: bool = False, negatives: int = 0) -> None:
         super().__init__()
         if negatives < 0:
@@ -59,6 +61,9 @@ class GAE(Method):
             return self._sampled(code, batch, graph) + penalty
         loss: Tensor = _AllPairs.apply(code, *undirected(graph).ends)
         return loss + penalty
+
+    def pair_scores(self, code: Tensor, first: Tensor, second: Tensor) -> Tensor:
+        return (code[first] * code[second]).sum(1)
 
     def _sampled(self, code: Tensor, batch: Batch, graph: kernels.Adjacency) -> Tensor:
         known = undirected(graph)

@@ -22,7 +22,7 @@ from .views import check_rates, random_view
 class GRACE(Method):
     """L = ½ mean of ℓ(u, v) + ℓ(v, u); ℓ(u, v) = −log e^{s(uᵢ,vᵢ)/τ} / (Σⱼ e^{s(uᵢ,vⱼ)/τ} + Σ_{j≠i} e^{s(uᵢ,uⱼ)/τ}).
 
-    u and v are projections of the two views' codes, s their cosine. No N × N tensor is ever made.
+    u and v are projections of the two views' codes, s their cosine. Of large graphs no N × N tensor is ever made.
 
     >>> from graphmae import encoders
     >>> model = GRACE(encoders.GCN(64, hidden_channels=32, dropout=0.0))
@@ -34,8 +34,10 @@ class GRACE(Method):
         temperature: τ.
         drop_edge, mask_feature: shares hidden from the first view; drop_edge_2, mask_feature_2: from the second.
         negatives: compare with this many nodes, drawn in every step; 0: with all.
-        block: nodes compared with the others at a time; a matter of memory alone.
+        block: nodes compared with the others at a time; a matter of memory and time alone.
     """
+
+    tries = ("method.temperature=0.4,0.7,0.9", "method.drop_edge=0.3,0.5", "method.mask_feature=0.3,0.1")
 
     def __init__(
         self,
@@ -81,35 +83,14 @@ def info_nce(u: Tensor, v: Tensor, among: Tensor, temperature: float, block: int
 
 
 class _InfoNCE(Function):
-    """A block of nodes after the other; gradients are computed on the way, so that nothing is kept for later."""
+    """Gradients are computed on the way, so that nothing but them is kept for later."""
 
     @staticmethod
     def forward(ctx: Any, u: Tensor, v: Tensor, among: Tensor, temperature: float, block: int) -> Tensor:
-        ctx.save_for_backward(*(grads := (torch.zeros_like(u), torch.zeros_like(v))))
-        loss, numbers = u.new_zeros(()), torch.arange(len(u), device=u.device)
-        for (a, b), (ga, gb) in (((u, v), grads), ((v, u), grads[::-1])):
-            own, other = a[among], b[among]
-            gown, gother = torch.zeros_like(own), torch.zeros_like(other)
-            for part in numbers.split(block):
-                rows, mates = a[part], b[part]
-                positive = (rows * mates).sum(1, keepdim=True) / temperature
-                scores = torch.cat([rows @ other.t(), rows @ own.t()], dim=1).div_(temperature)
-                itself = part.unsqueeze(1) == among
-                scores.masked_fill_(torch.cat([itself, itself], dim=1), -math.inf)
-                total = torch.logaddexp(positive, scores.logsumexp(1, keepdim=True))
-                loss += (total - positive).sum()
-                share = scores.sub_(total).exp_()  # of each in the sum below the fraction
-                to_other, to_own = share.split(len(among), dim=1)
-                back = (positive - total).exp() - 1
-                ga[part] += to_other @ other + to_own @ own + back * mates
-                gb[part] += back * rows
-                gother += to_other.t() @ rows
-                gown += to_own.t() @ rows
-            ga.index_add_(0, among, gown)
-            gb.index_add_(0, among, gother)
+        whole = len(among) == len(u) <= 4 * block
+        loss, *grads = _at_once(u, v, temperature) if whole else _in_blocks(u, v, among, temperature, block)
         scale = 1 / (2 * len(u))
-        for grad in grads:
-            grad.mul_(scale / temperature)
+        ctx.save_for_backward(*(grad * (scale / temperature) for grad in grads))
         return loss * scale
 
     @staticmethod
@@ -117,3 +98,48 @@ class _InfoNCE(Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         gu, gv = ctx.saved_tensors
         return gu * grad, gv * grad, None, None, None
+
+
+def _at_once(u: Tensor, v: Tensor, temperature: float) -> tuple[Tensor, Tensor, Tensor]:
+    """The loss summed over nodes, and its gradients times τ; every similarity is computed once."""
+    cross, ours, theirs = (a @ b.t() / temperature for a, b in ((u, v), (u, u), (v, v)))
+    positive = cross.diagonal()
+    for own in (ours, theirs):
+        own.fill_diagonal_(-math.inf)
+    sums = [torch.logaddexp(rows.logsumexp(1), own.logsumexp(1)) for rows, own in ((cross, ours), (cross.t(), theirs))]
+    loss = sum((total - positive).sum() for total in sums)
+    share = (cross - sums[0].unsqueeze(1)).exp() + (cross - sums[1]).exp()
+    share.diagonal().sub_(2)
+    grads = [share @ v, share.t() @ u]
+    for grad, rows, own, total in zip(grads, (u, v), (ours, theirs), sums, strict=True):
+        own.sub_(total.unsqueeze(1)).exp_()
+        grad.add_((own + own.t()) @ rows)
+    assert isinstance(loss, Tensor)
+    return loss, grads[0], grads[1]
+
+
+def _in_blocks(u: Tensor, v: Tensor, among: Tensor, temperature: float, block: int) -> tuple[Tensor, Tensor, Tensor]:
+    """The same, a block of nodes after the other."""
+    grads = torch.zeros_like(u), torch.zeros_like(v)
+    loss, numbers = u.new_zeros(()), torch.arange(len(u), device=u.device)
+    for (a, b), (ga, gb) in (((u, v), grads), ((v, u), grads[::-1])):
+        own, other = a[among], b[among]
+        gown, gother = torch.zeros_like(own), torch.zeros_like(other)
+        for part in numbers.split(block):
+            rows, mates = a[part], b[part]
+            positive = (rows * mates).sum(1, keepdim=True) / temperature
+            scores = torch.cat([rows @ other.t(), rows @ own.t()], dim=1).div_(temperature)
+            itself = part.unsqueeze(1) == among
+            scores.masked_fill_(torch.cat([itself, itself], dim=1), -math.inf)
+            total = torch.logaddexp(positive, scores.logsumexp(1, keepdim=True))
+            loss += (total - positive).sum()
+            share = scores.sub_(total).exp_()  # of each in the sum below the fraction
+            to_other, to_own = share.split(len(among), dim=1)
+            back = (positive - total).exp() - 1
+            ga[part] += to_other @ other + to_own @ own + back * mates
+            gb[part] += back * rows
+            gother += to_other.t() @ rows
+            gown += to_own.t() @ rows
+        ga.index_add_(0, among, gown)
+        gb.index_add_(0, among, gother)
+    return loss, *grads

@@ -34,6 +34,8 @@ class GraphCL(Method):
             moves after every epoch; here by the losses of that epoch, without passes of its own.
     """
 
+    tasks = ("graph", "molecule")
+    tries = ("method.rate=0.1,0.2", "method.temperature=0.2,0.1,0.5")
     likely: Tensor
     seen: Tensor
 

@@ -11,9 +11,9 @@ from ..decoders import check_widths
 from ..kernels import Adjacency
 from ..layers import Linear
 from ..masking.nodes import MaskedNodes, NodeMask
-from ..runtime.errors import ConfigError
 from . import graphmae_fast
 from .base import REGISTRY, Method
+from .views import check_rates
 
 
 @REGISTRY.register("graphmae")
@@ -34,6 +34,8 @@ class GraphMAE(graphmae_fast.Recordable, Method):
         mask_edges: hide the features of edges from and to masked nodes too, where edges have features.
     """
 
+    tries: tuple[str, ...] = ("mask.rate=0.5,0.25,0.75", "loss.gamma=3,2,1")
+
     def __init__(
         self,
         encoder: nn.Module,
@@ -45,17 +47,15 @@ class GraphMAE(graphmae_fast.Recordable, Method):
         mask_edges: bool = False,
     ) -> None:
         super().__init__()
-        code, features, hidden = check_widths(encoder, decoder, self.decoded_channels(encoder, encoder.in_channels))  # type: ignore[arg-type]
-        if not 0 <= drop_edge < 1:
-            raise ConfigError(f"drop_edge must be in [0, 1), not {drop_edge}")
+        code, features, hidden = check_widths(encoder, decoder, self.decoded_channels)
+        check_rates(drop_edge=drop_edge)
         self.encoder, self.decoder = encoder, decoder
         self.mask = mask or masking.RandomNodeMask()
         self.criterion = loss or losses.ScaledCosineError()
         self.drop_edge, self.mask_edges = drop_edge, mask_edges
         self.masks_embeddings = bool(getattr(encoder, "mask_embedding", False))
         self.mask_token = nn.Parameter(encoder.new_token() if self.masks_embeddings else torch.zeros(features))  # type: ignore[operator]
-        self.bridge = Linear(code, hidden, bias=False)
-        self.remask = masking.Remask(remask, hidden)
+        self.bridge, self.remask = Linear(code, hidden, bias=False), masking.Remask(remask, hidden)
 
     def loss(self, batch: Batch) -> Tensor:
         """The loss of one random draw; `graphmae_fast` gives the same as `plain_loss`, sooner."""

@@ -39,6 +39,7 @@ class GraphMAE2(GraphMAE):
         projector_channels: width of π's hidden layer.
     """
 
+    tries = ("mask.rate=0.5,0.75", "method.latent=0.15,1.0", "method.momentum=0.0,0.99")
     training_only = ("teacher",)
 
     def __init__(

@@ -44,6 +44,8 @@ class InfoGraph(Method):
     torch.Size([])
     """
 
+    tasks = ("graph", "molecule")
+
     def __init__(self, encoder: nn.Module) -> None:
         super().__init__()
         self.encoder = encoder

@@ -29,6 +29,8 @@ class Joint(GraphMAE):
         rate, kind, walk, degree, decoder_channels, decoder_dropout: as in MaskGAE.
     """
 
+    tries = ("method.weight=1.0,0.1,0.01", "method.kind=edge,path", "mask.rate=0.5,0.75")
+
     def __init__(
         self,
         encoder: nn.Module,
@@ -56,6 +58,9 @@ class Joint(GraphMAE):
     @property
     def takes_padding(self) -> bool:
         return False
+
+    def pair_scores(self, code: Tensor, first: Tensor, second: Tensor) -> Tensor:
+        return self.edges.score(code, first, second)
 
     def loss(self, batch: Batch) -> Tensor:
         total: Tensor = super().loss(batch) + self.weight * self.edges(self.encoder, batch)

@@ -49,15 +49,15 @@ class HiddenEdges(nn.Module):
         rest = Batch(batch.x, graph.kept(seen), batch.batch)
         code, known = encoder(batch.x, rest.edges(encoder)), undirected(graph)
         a, b, counts = other_pairs(graph, max(known.count, 1), batch.batch)
-        loss = _mean(F.softplus(self._score(code, a, b)), counts.to(code.dtype))
-        loss = loss + _mean(F.softplus(-self._score(code, *known.ends)), asked.to(code.dtype))
+        loss = _mean(F.softplus(self.score(code, a, b)), counts.to(code.dtype))
+        loss = loss + _mean(F.softplus(-self.score(code, *known.ends)), asked.to(code.dtype))
         if self.count is not None:
             hidden = (~seen).to(code.dtype)
             degree = code.new_zeros(len(code)).index_add(0, graph.row.long(), hidden[: len(graph.row)])
             loss = loss + self.degree * F.mse_loss(F.relu(self.count(code)).squeeze(1), degree)
         return loss
 
-    def _score(self, code: Tensor, first: Tensor, second: Tensor) -> Tensor:
+    def score(self, code: Tensor, first: Tensor, second: Tensor) -> Tensor:
         pairs = F.dropout(code[first] * code[second], self.dropout, self.training)
         return self.joined(pairs).squeeze(1)
 
@@ -85,6 +85,8 @@ class MaskGAE(Method):
         leaky: as in the published code, where many edges that are asked for stay visible in one direction.
     """
 
+    tries = ("method.kind=edge,path", "method.rate=0.7,0.5", "method.degree=0.0,0.01")
+
     def __init__(
         self,
         encoder: nn.Module,
@@ -108,3 +110,6 @@ class MaskGAE(Method):
     def loss(self, batch: Batch) -> Tensor:
         loss: Tensor = self.edges(self.encoder, batch)
         return loss
+
+    def pair_scores(self, code: Tensor, first: Tensor, second: Tensor) -> Tensor:
+        return self.edges.score(code, first, second)

@@ -25,6 +25,8 @@ class MVGRL(Method):
     torch.Size([])
     """
 
+    tasks = ("node",)
+    needs_encoder = "gcn-diffusion"
     encoder: GCNDiffusion
 
     def __init__(self, encoder: nn.Module) -> None:

@@ -84,9 +84,9 @@ def test_no_baseline_is_evaluated_with_statistics_that_were_never_set(name: str,
         looked_at.append(encoder)
         return pooled_layers(encoder, data, device)
 
-    def watched_nodes(encoder, data, device):  # type: ignore[no-untyped-def]
+    def watched_nodes(encoder, data, device, reading):  # type: ignore[no-untyped-def]
         looked_at.append(encoder)
-        return node_rows_embed(encoder, data, device)
+        return node_rows_embed(encoder, data, device, reading)
 
     node_rows_embed = node_rows.embed_graph
     monkeypatch.setattr(graph_rows, "pooled_layers", watched_graphs)

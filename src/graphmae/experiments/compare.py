@@ -1,0 +1,318 @@
+"""Methods side by side: the same data, encoder, width, number of trials on validation, probe and seeds for all."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import multiprocessing
+import random
+import statistics
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from .. import config, evaluation, methods, pretrained
+from .. import data as datasets
+from ..config import Recipe
+from ..data import Dataset
+from ..data.splits import with_split
+from ..evaluation import Evaluator
+from ..inference.embedding import embed_graph, pair_scorer
+from ..methods import Method
+from ..registry import import_parts
+from ..report.contest import Contest, Line
+from ..runtime.device import numerics, resolve_device
+from ..runtime.environment import commit, hardware, versions
+from ..runtime.errors import GraphMAEError, InputError, unknown
+from ..runtime.files import locked, read_json, write_json
+from ..runtime.memory import peak_memory
+from ..runtime.seed import check_seeds
+from ..training import quiet
+from ..training.progress import Display
+from . import pretrain as pretraining
+from .tune import parse_choice
+
+logger = logging.getLogger("graphmae")
+TRIAL_SEED = 1_000  # settings are chosen with another seed than those reported
+EPOCHS_FOR_MEMORY = 3
+LINK_SHARE = 0.1  # of the edges, held out
+# Tried for every method, beside what its class names in `tries`: factors of the recipe's own.
+LENGTHS = (1.0, 0.3, 3.0)
+RATES = (1.0, 0.3, 3.0)
+Work = Sequence[tuple[str, str, Callable[[], Line]]]
+READ_AS: dict[str, dict[str, Any]] = {"all-layers": {"layers": "all"}, "l2": {"l2": True}, "smooth": {"smooth": 10}}
+
+
+def compare(
+    dataset: Dataset,
+    base: Recipe,
+    names: Sequence[str] = (),
+    *,
+    seeds: Iterable[int] = (0,),
+    budget: int = 4,
+    links: bool = True,
+    own: bool = True,
+    imports: Sequence[str] = (),
+    device: str | torch.device = "auto",
+    root: str | Path | None = None,
+    out: Path | None = None,
+    display: Display = quiet,
+) -> Contest:
+    """Every method of `names` (none: all that fit the data) with the encoder of `base`, then with its own recipe.
+
+    For each, `budget` settings are tried and the one best on validation is run with `seeds`; test labels take no part
+    in that. Without labels there is nothing to choose by, and links alone are scored. What `out` already holds of the
+    same comparison is not run again.
+    """
+    used, numbers = resolve_device(device), check_seeds(seeds)
+    if budget < 1:
+        raise InputError(f"budget must be at least 1, not {budget}")
+    dataset = with_split(dataset)
+    names = list(names) or [name for name in methods.names() if _fits(name, dataset)]
+    for name in names:
+        if name not in methods.names():
+            raise InputError(unknown("method", name, methods.names()))
+        if not _fits(name, dataset):
+            raise InputError(f"{name} is not for {dataset.name}: it learns from {_kinds(name)}")
+    arena = _Arena(dataset, base, numbers, used, display, imports)
+    if not arena.is_labelled and not (links and arena.has_links):
+        raise InputError(f"{dataset.name} has neither labels nor a single graph whose links could be predicted")
+    work: list[tuple[str, str, Callable[[], Line]]] = []  # name, group, what makes the line
+    if arena.is_labelled:
+        work += [(name, "baseline", partial(arena.baseline, name)) for name in arena.baselines()]
+    work += [(name, "same", partial(arena.method, name, budget, links)) for name in names]
+    if own and arena.is_labelled:
+        known = {name: recipe for name in names if (recipe := own_recipe(name, base.data.name))}
+        work += [(name, "own", partial(arena.own, name, recipe, root)) for name, recipe in known.items()]
+    facts = {"recipe": base.to_dict(), "seeds": numbers, "budget": budget, "links": links, "data": dataset.name}
+    lines = _finished(work, facts, out)
+    metric = dataset.metric if arena.is_labelled else "roc-auc"
+    made = Contest(dataset.name, metric, numbers, lines, hardware(str(used)), versions(), commit())
+    if out is not None:
+        made.save(out)
+    return made
+
+
+def own_recipe(name: str, data: str) -> str:
+    """The recipe of a method for a benchmark set; "" where there is none."""
+    wanted = [f"{name}/{data}"] if name != "graphmae" else [f"node/{data}", f"graph/{data}"]
+    return next((recipe for recipe in wanted if recipe in config.names()), "")
+
+
+def trial_settings(name: str, base: Recipe, budget: int) -> list[list[str]]:
+    """`budget` settings of a method to try, its defaults first; the others drawn, always the same ones."""
+    space: dict[str, list[Any]] = {
+        "train.epochs": [max(1, round(base.train.epochs * factor)) for factor in LENGTHS],
+        "train.lr": [base.train.lr * factor for factor in RATES],
+        **{choice.key: list(choice.values) for choice in map(parse_choice, methods.REGISTRY.get(name).tries)},  # type: ignore[attr-defined]
+    }
+    every = list(itertools.product(*space.values()))
+    first, others = every[0], every[1:]
+    drawn = random.Random(name).sample(others, min(budget - 1, len(others)))
+    return [[]] + [
+        [f"{key}={_text(value)}" for key, value, usual in zip(space, values, first, strict=True) if value != usual]
+        for values in drawn
+    ]
+
+
+class _Arena:
+    """What all methods share."""
+
+    def __init__(
+        self,
+        dataset: Any,
+        base: Recipe,
+        seeds: Sequence[int],
+        device: torch.device,
+        display: Display,
+        imports: Sequence[str],
+    ) -> None:
+        self.dataset, self.seeds, self.device, self.display = dataset, seeds, device, display
+        self.imports = list(imports)
+        self.has_links = len(dataset.pretrain_graphs()) == 1
+        self.is_labelled = _has_labels(dataset)
+        self.base = replace(base, evaluation=replace(base.evaluation, baselines=()))
+        self.evaluator = evaluation.evaluator_for(dataset, self.base.evaluation, device) if self.is_labelled else None
+
+    def baselines(self) -> list[str]:
+        return [name for name in evaluation.BASELINES[self.dataset.task] if name != "supervised"]
+
+    def baseline(self, name: str) -> Line:
+        """A row without training: raw features, averaged ones, the same encoder untrained, Weisfeiler and Lehman."""
+        assert self.evaluator is not None
+        make = partial(_fresh, self._recipe("graphmae", []), self.dataset)
+        with numerics(self.device):
+            rows = evaluation.BASELINES[self.dataset.task][name](self.evaluator, make, self.seeds)
+        return Line(name, "baseline", _columns([row.scores for row in rows], self.evaluator))
+
+    def method(self, name: str, budget: int, links: bool) -> Line:
+        """A method with the encoder all have."""
+        settings, trials = list[str](), list[dict[str, Any]]()
+        if self.is_labelled and budget > 1:
+            settings, trials = self._chosen(name, budget)
+        recipe = self._recipe(name, settings)
+        line = self._scored(name, "same", recipe, self.dataset, self.evaluator)
+        if links and self.has_links:
+            line.scores["links"] = self._links(recipe)
+        return replace(line, settings=settings, trials=trials)
+
+    def own(self, name: str, recipe: str, root: str | Path | None) -> Line:
+        """A method with the encoder and the settings it was published with."""
+        made = config.load(recipe)
+        dataset = datasets.load(made.data.name, root, **made.data.options)
+        evaluator = evaluation.evaluator_for(dataset, replace(made.evaluation, baselines=()), self.device)
+        return replace(self._scored(name, "own", made, dataset, evaluator), settings=[recipe])
+
+    def _chosen(self, name: str, budget: int) -> tuple[list[str], list[dict[str, Any]]]:
+        """The settings that are best on validation, and all that were tried."""
+        assert self.evaluator is not None
+        quick, trials = self.evaluator.quick(), list[dict[str, Any]]()
+        for settings in trial_settings(name, self.base, budget):
+            began, score = time.monotonic(), float("-inf")
+            try:
+                model = self._pretrain(self._recipe(name, settings), self.dataset, TRIAL_SEED, f"{name}, a trial")
+                fresh = partial(pretrained.fresh_encoder, model)
+                score = _validation(quick.rows(model.encoder, fresh, [self.seeds[0]])[0]["pretrained"].scores)
+            except GraphMAEError as error:
+                logger.info("%s with %s failed: %s", name, " ".join(settings) or "its defaults", error)
+            trials.append({"settings": settings, "score": score, "seconds": time.monotonic() - began})
+            logger.info("%s: %s gives %.1f on validation", name, " ".join(settings) or "defaults", score)
+        best = max(trials, key=lambda trial: trial["score"])  # the first among equals
+        return best["settings"], trials
+
+    def _scored(self, name: str, group: str, recipe: Recipe, dataset: Any, evaluator: Evaluator | None) -> Line:
+        found, seconds = [], []
+        for seed in self.seeds:
+            began = time.monotonic()
+            model = self._pretrain(recipe, dataset, seed, f"{name}, seed {seed}")
+            seconds.append(time.monotonic() - began)
+            if evaluator is not None:
+                found.append(self._read(evaluator, model, seed))
+        scores = _columns(found, evaluator) if evaluator is not None else {}
+        return Line(name, group, scores, statistics.fmean(seconds), self._memory(recipe, dataset))
+
+    def _memory(self, recipe: Recipe, dataset: Dataset) -> int:
+        """What a few epochs take at most; on the CPU in a process of its own, which holds nothing of earlier work."""
+        few = replace(recipe, train=replace(recipe.train, epochs=EPOCHS_FOR_MEMORY, warmup=0, patience=0))
+        if self.device.type == "cuda":
+            return _peak_of(few, dataset, str(self.device))
+        task = few, dataset, str(self.device), self.imports
+        with multiprocessing.get_context("spawn").Pool(1) as pool:
+            return int(pool.apply(_peak_alone, task))
+
+    def _read(self, evaluator: Evaluator, model: Method, seed: int) -> dict[str, float]:
+        """Scores of an encoder, and of the same read in other ways."""
+        with numerics(self.device):
+            scores = dict(evaluator.score(model.encoder, [seed])[0].scores)
+            if self.dataset.task == "node":
+                for key, change in READ_AS.items():
+                    plain = replace(evaluator.settings, layers="last", smooth=0, l2=False, converged=False)
+                    other = type(evaluator)(evaluator.dataset, replace(plain, **change), self.device)
+                    scores[key] = other.score(model.encoder, [seed])[0].scores[evaluator.settings.rule]
+        return scores
+
+    def _links(self, recipe: Recipe) -> list[float]:
+        """ROC-AUC of held-out edges, one pre-training without them per seed."""
+        found = []
+        for seed in self.seeds:
+            split = evaluation.split_edges(self.dataset.single_graph(), LINK_SHARE, seed)
+            seen = replace(self.dataset, graphs=(split.graph,), splits={})
+            model = self._pretrain(recipe, seen, seed, f"{recipe.method.name}, links, seed {seed}")
+            with numerics(self.device), torch.no_grad():
+                rows = embed_graph(model.encoder, split.graph, self.device)
+                scores = evaluation.link_scores(rows, split, own=pair_scorer(model.cpu(), rows))
+                found.append(scores["roc-auc"])
+        return found
+
+    def _recipe(self, name: str, settings: Sequence[str]) -> Recipe:
+        needs = getattr(methods.REGISTRY.get(name), "needs_encoder", "")
+        change = [f"encoder.name={needs}"] if needs else []
+        made = self.base.override(*change, f"method.name={name}", *settings)
+        methods.check(made)
+        return made
+
+    def _pretrain(self, recipe: Recipe, dataset: Dataset, seed: int, label: str) -> Method:
+        return pretraining.pretrain_once(recipe, dataset, seed, self.device, display=self.display, label=label)
+
+
+def _finished(work: Work, facts: dict[str, Any], out: Path | None) -> list[Line]:
+    """The lines, each written when it is finished; one that is there already is read."""
+    if out is None:
+        return [_tried(name, group, make) for name, group, make in work]
+    lines = []
+    with locked(out):
+        if (known := out / "settings.json").is_file() and read_json(known) != facts:
+            raise InputError(f"{out} holds another comparison; name a new folder with --out")
+        write_json(known, facts)
+        for name, group, make in work:
+            path = out / f"{group}-{name}.json"
+            if not path.is_file():
+                line = _tried(name, group, make)
+                if line.problem:
+                    lines.append(line)
+                    continue
+                write_json(path, asdict(line))
+            lines.append(Line(**read_json(path)))
+    return lines
+
+
+def _tried(name: str, group: str, make: Callable[[], Line]) -> Line:
+    """A method that cannot be trained on this data does not end the comparison; the table says why."""
+    try:
+        return make()
+    except GraphMAEError as error:
+        logger.warning("%s: %s", name, error)
+        return Line(name, group, problem=str(error))
+
+
+def _peak_alone(recipe: Recipe, dataset: Dataset, device: str, imports: list[str]) -> int:
+    import_parts(imports)
+    return _peak_of(recipe, dataset, device)
+
+
+def _peak_of(recipe: Recipe, dataset: Dataset, device: str) -> int:
+    with peak_memory(device) as peak:
+        pretraining.pretrain_once(recipe, dataset, TRIAL_SEED, torch.device(device))
+    return peak.bytes
+
+
+def _columns(found: Sequence[dict[str, float]], evaluator: Evaluator) -> dict[str, list[float]]:
+    """Scores by column of the table, one per seed."""
+    keys = {"score": evaluator.settings.rule, **{key: key for key in ("nmi", "ari", "knn", "converged", *READ_AS)}}
+    return {
+        column: [scores[key] for scores in found] for column, key in keys.items() if all(key in one for one in found)
+    }
+
+
+def _validation(scores: dict[str, float]) -> float:
+    return scores["validation-last"] if "validation-last" in scores else scores["inner"]
+
+
+def _fresh(recipe: Recipe, dataset: Dataset) -> torch.nn.Module:
+    return pretraining.build(recipe, dataset).encoder
+
+
+def _has_labels(dataset: Any) -> bool:
+    if dataset.task == "node":
+        return bool(dataset.splits)
+    return getattr(dataset, "y", None) is not None
+
+
+def _fits(name: str, dataset: Dataset) -> bool:
+    return dataset.task in methods.REGISTRY.get(name).tasks or (  # type: ignore[attr-defined]
+        dataset.task == "none" and "node" in methods.REGISTRY.get(name).tasks  # type: ignore[attr-defined]
+    )
+
+
+def _kinds(name: str) -> str:
+    words = {"node": "single graphs", "graph": "many graphs", "molecule": "molecules"}
+    return " and ".join(words[task] for task in methods.REGISTRY.get(name).tasks)  # type: ignore[attr-defined]
+
+
+def _text(value: object) -> str:
+    return repr(value) if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else f"{value:g}"
