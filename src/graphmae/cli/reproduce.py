@@ -13,7 +13,7 @@ from .options import DataRoot, Json, print_json
 
 
 def reproduce(
-    table: Annotated[str, typer.Argument(help="node, graph, molecule, ablation or all.")],
+    table: Annotated[str, typer.Argument(help="node, graph, molecule, ablation, method or all.")],
     only: Annotated[
         list[str], typer.Option("--only", metavar="TEXT", help="Experiments whose SET/NAME contains this. Repeatable.")
     ] = [],  # noqa: B006

@@ -8,7 +8,17 @@ from pathlib import Path
 
 from .ablations import ablation_table, curve_table, decay_table, effects_table
 from .ledger import SIGNIFICANT, Entry, cell, compared, nested, p_cell, paired, published_cell, read_ledger
-from .paper import GAMMAS, GRAPH_SETS, MASK_RATES, MOLECULE_SETS, NODE_SETS
+from .paper import (
+    GAMMAS,
+    GRAPH_METHODS,
+    GRAPH_SETS,
+    MASK_RATES,
+    METHOD_SETS,
+    MOLECULE_SETS,
+    NODE_METHODS,
+    NODE_SETS,
+    WITHOUT_LABELS,
+)
 
 Ledger = dict[str, Entry]
 
@@ -25,6 +35,8 @@ def blocks(results: Path) -> dict[str, str]:
         "ablation-effects": effects_table,
         "curve-rate": lambda folder: curve_table(folder, "rate", MASK_RATES),
         "curve-gamma": lambda folder: curve_table(folder, "gamma", GAMMAS),
+        "method-nodes": method_nodes,
+        "method-graphs": method_graphs,
         "provenance": provenance,
     }
     return {name: make(results) for name, make in made.items()}
@@ -66,6 +78,42 @@ def node_table(results: Path, sets: Iterable[str] = ("cora", "citeseer", "pubmed
         difference, width, verdict = compared(scores, _published(ledgers[name], "graphmae"))
         verdicts.append(f"{difference:+.2f} ± {width:.2f}: {verdict}" if scores else "–")
     return "\n".join([*out, f"| difference at the last epoch | {' | '.join(verdicts)} |"])
+
+
+def method_nodes(results: Path) -> str:
+    """The other methods on the three citation graphs, each with its recipe and its own untrained encoder."""
+    ledgers = {name: read_ledger(results / f"method-{name}.json") for name in METHOD_SETS}
+    ours = {name: read_ledger(results / f"node-{name}.json") for name in METHOD_SETS}
+    heads = [
+        f"{NODE_SETS[s]}{part}" for s in METHOD_SETS for part in ("", ", its encoder untrained", ", others report")
+    ]
+    out = [f"| | {' | '.join(heads)} |", "|---" * (len(heads) + 1) + "|"]
+    for name, (title, known) in NODE_METHODS.items():
+        cells = []
+        for s, band in zip(METHOD_SETS, known, strict=True):
+            rows = [_scores(ledgers[s], name, row, "last") for row in ("pretrained", "untrained")]
+            cells += [*(cell(scores) for scores in rows), band]
+        out.append(f"| {title} | {' | '.join(cells)} |")
+    cells = []
+    for s in METHOD_SETS:
+        rows = [_scores(ours[s], "graphmae", row, "last") for row in ("pretrained", "untrained")]
+        cells += [*(cell(scores) for scores in rows), published_cell(_published(ours[s], "graphmae"))]
+    return "\n".join([*out, f"| GraphMAE | {' | '.join(cells)} |"])
+
+
+def method_graphs(results: Path) -> str:
+    """InfoGraph and GraphCL on the seven sets of graphs, with both inputs."""
+    out = ["| | input | InfoGraph | GraphCL | their encoder untrained | InfoGraph, published | GraphCL, published |"]
+    out.append("|---" * 7 + "|")
+    for group, title in GRAPH_SETS.items():
+        ledger = read_ledger(results / f"method-{group}.json")
+        kinds = {"": "constant", "-degree": "degrees"} if group in WITHOUT_LABELS else {"": "labels"}
+        for kind, said in kinds.items():
+            cells = [cell(_scores(ledger, name + kind, "pretrained", "folds")) for name in GRAPH_METHODS]
+            cells.append(cell(_scores(ledger, f"infograph{kind}", "untrained", "folds")))
+            cells += [published_cell(_published(ledger, name)) if not kind else "–" for name in GRAPH_METHODS]
+            out.append(f"| {title} | {said} | {' | '.join(cells)} |")
+    return "\n".join(out)
 
 
 def graph_table(results: Path) -> str:
