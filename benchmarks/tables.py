@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import statistics
 from pathlib import Path
 from typing import Any
 
@@ -100,12 +101,28 @@ def _size(count: int) -> str:
     return f"{count / 2**30:.1f} GiB" if count >= 2**30 else f"{count / 2**20:.0f} MiB"
 
 
+def links_table() -> str:
+    """ROC-AUC and average precision of held-out edges."""
+    known = load("links.json")["sets"]
+    rows = list(dict.fromkeys(row for scores in known.values() for row in scores))
+    out = [f"| | {' | '.join(known)} |", "|---" * (len(known) + 1) + "|"]
+    for row in rows:
+        cells = []
+        for scores in known.values():
+            found = scores.get(row)
+            both = [statistics.fmean(found[key]) for key in ("roc-auc", "average-precision")] if found else []
+            cells.append(f"{both[0]:.1f} ({both[1]:.1f})" if both else "–")
+        out.append(f"| {row} | {' | '.join(cells)} |")
+    return "\n".join(out)
+
+
 TABLES = {
+    "links-table": links_table,
     "node-results": node_results,
     "performance": performance,
     "own-results": own_results,
 }
-FILES = ("README.md", "docs/own-graph.md", "docs/results.md")
+FILES = ("README.md", "docs/own-graph.md", "docs/results.md", "docs/methods.md")
 FIGURES = ROOT / "docs/figures"
 
 

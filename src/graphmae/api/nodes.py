@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -31,6 +32,9 @@ from ..runtime.files import check_out, replacing
 from ..runtime.seed import check_seeds
 from ..training import Progress, quiet
 from .embedding import embed
+
+LINKS = "default-links"
+logger = logging.getLogger("graphmae")
 
 
 def _opened(
@@ -132,10 +136,16 @@ def links(
 ) -> Result:
     """Link prediction, properly: a `share` of the edges is taken away before pre-training begins, and then predicted.
 
+    The recipe "auto" is default-links: MaskGAE, which learns from hidden edges. 5 % more of the edges choose how pairs
+    are scored (see `graphmae.link_scores`).
+
     Rows: shared neighbours (Adamic–Adar), raw features, the same encoder untrained, the pre-trained one. Every seed
     has its own edges and its own pre-training.
     """
     used, numbers = resolve_device(device), check_seeds(seeds)
+    if recipe == auto.AUTO:
+        recipe = LINKS
+        logger.info("links: MaskGAE, which learns from hidden edges (recipe %s); GraphMAE is --recipe default", LINKS)
     made, dataset = auto.recipe_for(data, recipe, overrides, columns, data_root)
     graph, runs = dataset.single_graph(), []
     for seed in numbers:

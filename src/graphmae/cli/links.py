@@ -32,7 +32,7 @@ def links(
         str,
         typer.Option("--way", help="hadamard, concat, cosine, dot, own, or auto: what is best on validation."),
     ] = "auto",
-    recipe: Annotated[str, typer.Option("--recipe", help="Recipe (default: chosen by the data).")] = "auto",
+    recipe: Annotated[str, typer.Option("--recipe", help="Recipe (default: default-links, MaskGAE).")] = "auto",
     seeds: Seeds = "0",
     set_: Set = [],  # noqa: B006
     id_: Id = "",
@@ -47,6 +47,8 @@ def links(
     """Link prediction: take 15 % of the edges away, pre-train on the rest, predict which pairs were edges.
 
     A third of them chooses how pairs are scored; the scores shown are those of the others.
+
+    By MaskGAE, which learns from hidden edges; --recipe default takes GraphMAE, made for classes of nodes.
 
     Beside shared neighbours, raw features and the untrained encoder, by ROC-AUC and average precision.
 

@@ -102,6 +102,8 @@ def link_scores(
 ) -> dict[str, float]:
     """ROC-AUC and average precision of the test edges, in percent, from embeddings `z` [N, d].
 
+    "validation" is the ROC-AUC of the validation edges, to choose settings by.
+
     A pair is scored by a logistic regression on its row ("hadamard", "concat"; see `edge_embeddings`), by the "cosine"
     or the "dot" product of its ends, or by the method's "own" decoder; "auto" takes what is best on validation.
     """
@@ -116,10 +118,9 @@ def link_scores(
         raise ConfigError(unknown("way to score links", way, [AUTO, *scorers]))
     names = [name for name in scorers if name != "concat"] if way == AUTO else [way]  # no better, and twice as wide
     tried = [scorers[name]() for name in names]
-    if len(tried) > 1:
-        on_val = [_scores_of(*_judged(score, split.val, split.val_pairs))["roc-auc"] for score in tried]
-        tried = [tried[on_val.index(max(on_val))]]
-    return _scores_of(*_judged(tried[0], split.test, split.test_pairs))
+    on_val = [_scores_of(*_judged(score, split.val, split.val_pairs))["roc-auc"] for score in tried]
+    best = tried[on_val.index(max(on_val))]
+    return {**_scores_of(*_judged(best, split.test, split.test_pairs)), "validation": max(on_val)}
 
 
 def _regression(z: Tensor, split: EdgeSplit, way: str, most: int) -> ScorePairs:

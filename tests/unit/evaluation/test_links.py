@@ -28,6 +28,9 @@ def test_nothing_of_the_test_edges_is_left(nodes: int, seed: int) -> None:
     for pairs in (split.train_pairs, split.test_pairs):
         assert not {tuple(sorted(pair)) for pair in pairs.T.tolist()} & every
     assert split.test.size(1) == split.test_pairs.size(1) and split.train.size(1) == split.train_pairs.size(1)
+    parts = [{tuple(pair) for pair in part.T.tolist()} for part in (split.train, split.val, split.test)]
+    assert sum(map(len, parts)) == len(set.union(*parts)) == len({pair for pair in every if pair[0] != pair[1]})
+    assert not {pair for a, b in parts[1] for pair in ((a, b), (b, a))} & left
 
 
 def test_a_graph_in_two_halves_is_predicted() -> None:
@@ -38,6 +41,29 @@ def test_a_graph_in_two_halves_is_predicted() -> None:
     split = split_edges(data)
     assert link_scores(data.x, split)["roc-auc"] > 65 and common_neighbours(split)["roc-auc"] > 65
     assert gm.edge_embeddings(data.x, split.test, "concat").shape == (split.test.size(1), 4)
+
+
+def test_the_way_pairs_are_scored_is_chosen_on_validation() -> None:
+    ring = torch.stack([torch.arange(60).repeat(2), torch.cat([(torch.arange(60) + k) % 60 for k in (1, 2)])])
+    data = Data(x=torch.rand(60, 4, generator=torch.Generator().manual_seed(0)), edge_index=ring)
+    split = split_edges(data, 0.2)
+    right = {tuple(pair) for part in (split.val, split.test) for pair in part.T.tolist()}
+
+    def knows(pairs: torch.Tensor) -> torch.Tensor:
+        return torch.tensor([float(tuple(pair) in right) for pair in pairs.T.tolist()])
+
+    assert link_scores(data.x, split, own=knows)["roc-auc"] == 100.0  # the best on validation, and taken
+    wrong = {tuple(pair) for pair in split.test.T.tolist()}
+
+    def misleads(pairs: torch.Tensor) -> torch.Tensor:  # right on the test, wrong on validation: not taken
+        return torch.tensor(
+            [2 * float(tuple(pair) in wrong) - float(tuple(pair) in right) for pair in pairs.T.tolist()]
+        )
+
+    assert link_scores(data.x, split, own=misleads) == link_scores(data.x, split)
+    assert link_scores(data.x, split, way="own", own=misleads)["roc-auc"] > 99
+    with pytest.raises(ConfigError, match="way to score links"):
+        link_scores(data.x, split, way="own")
 
 
 def test_what_cannot_be_is_refused() -> None:
