@@ -22,7 +22,7 @@ from ..config import Recipe
 from ..data import Dataset
 from ..data.splits import with_split
 from ..evaluation import Evaluator
-from ..inference.embedding import embed_graph, pair_scorer
+from ..inference.embedding import embed_graph, pair_scorer, propagated
 from ..methods import Method
 from ..registry import import_parts
 from ..report.contest import Contest, Line
@@ -31,7 +31,7 @@ from ..runtime.environment import commit, hardware, versions
 from ..runtime.errors import GraphMAEError, InputError, unknown
 from ..runtime.files import locked, read_json, write_json
 from ..runtime.memory import peak_memory
-from ..runtime.seed import check_seeds
+from ..runtime.seed import check_seeds, preserved_randomness
 from ..training import quiet
 from ..training.progress import Display
 from . import pretrain as pretraining
@@ -84,7 +84,9 @@ def compare(
         raise InputError(f"{dataset.name} has neither labels nor a single graph whose links could be predicted")
     work: list[tuple[str, str, Callable[[], Line]]] = []  # name, group, what makes the line
     if arena.is_labelled:
-        work += [(name, "baseline", partial(arena.baseline, name)) for name in arena.baselines()]
+        work += [(name, "baseline", partial(arena.baseline, name, links)) for name in arena.baselines()]
+    if links and arena.has_links:
+        work.append(("neighbours", "baseline", arena.neighbours))
     work += [(name, "same", partial(arena.method, name, budget, links)) for name in names]
     if own and arena.is_labelled:
         known = {name: recipe for name in names if (recipe := own_recipe(name, base.data.name))}
@@ -142,13 +144,35 @@ class _Arena:
     def baselines(self) -> list[str]:
         return [name for name in evaluation.BASELINES[self.dataset.task] if name != "supervised"]
 
-    def baseline(self, name: str) -> Line:
+    def neighbours(self) -> Line:
+        """How many neighbours two nodes share, which needs no embedding."""
+        found = [evaluation.common_neighbours(split)["roc-auc"] for split in map(self._split, self.seeds)]
+        return Line("neighbours", "baseline", {"links": found})
+
+    def baseline(self, name: str, links: bool) -> Line:
         """A row without training: raw features, averaged ones, the same encoder untrained, Weisfeiler and Lehman."""
         assert self.evaluator is not None
         make = partial(_fresh, self._recipe("graphmae", []), self.dataset)
         with numerics(self.device):
             rows = evaluation.BASELINES[self.dataset.task][name](self.evaluator, make, self.seeds)
-        return Line(name, "baseline", _columns([row.scores for row in rows], self.evaluator))
+            scores = _columns([row.scores for row in rows], self.evaluator)
+            if links and self.has_links:
+                scores["links"] = [self._links_without_training(name, make, seed) for seed in self.seeds]
+        return Line(name, "baseline", scores)
+
+    def _links_without_training(self, name: str, make: Callable[[], torch.nn.Module], seed: int) -> float:
+        split = self._split(seed)
+        rows = split.graph.x
+        if name == "propagated":
+            rows = propagated(rows, split.graph.edge_index, 2)
+        elif name == "untrained":
+            seen = replace(self.dataset, graphs=(split.graph,), splits={})
+            with preserved_randomness(seed):
+                rows = embed_graph(evaluation.settle_norms(make(), seen, self.device), split.graph, self.device)
+        return evaluation.link_scores(rows, split)["roc-auc"]
+
+    def _split(self, seed: int) -> evaluation.EdgeSplit:
+        return evaluation.split_edges(self.dataset.single_graph(), LINK_SHARE, seed)
 
     def method(self, name: str, budget: int, links: bool) -> Line:
         """A method with the encoder all have."""
@@ -220,7 +244,7 @@ class _Arena:
         """ROC-AUC of held-out edges, one pre-training without them per seed."""
         found = []
         for seed in self.seeds:
-            split = evaluation.split_edges(self.dataset.single_graph(), LINK_SHARE, seed)
+            split = self._split(seed)
             seen = replace(self.dataset, graphs=(split.graph,), splits={})
             model = self._pretrain(recipe, seen, seed, f"{recipe.method.name}, links, seed {seed}")
             with numerics(self.device), torch.no_grad():

@@ -49,7 +49,7 @@ class GRACE(Method):
         mask_feature: float = 0.3,
         mask_feature_2: float = 0.4,
         negatives: int = 0,
-        block: int = 1024,
+        block: int = 512,
     ) -> None:
         super().__init__()
         check_rates(
@@ -87,7 +87,7 @@ class _InfoNCE(Function):
 
     @staticmethod
     def forward(ctx: Any, u: Tensor, v: Tensor, among: Tensor, temperature: float, block: int) -> Tensor:
-        whole = len(among) == len(u) <= 4 * block
+        whole = len(among) == len(u) <= 8 * block
         loss, *grads = _at_once(u, v, temperature) if whole else _in_blocks(u, v, among, temperature, block)
         scale = 1 / (2 * len(u))
         ctx.save_for_backward(*(grad * (scale / temperature) for grad in grads))
