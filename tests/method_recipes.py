@@ -9,7 +9,7 @@ SMALL = ("encoder.hidden_channels=8", "train.epochs=6", "evaluation.epochs=2", "
 ONE_LAYER = ("encoder.num_layers=1",)
 OWN = {
     "mvgrl": ("encoder.name=gcn-diffusion",),
-    "context-pred": (*ONE_LAYER, "method.hops=2", "method.inner=1", "method.outer=3"),
+    "context-pred": (*ONE_LAYER, "method.hops=2", "method.inner=0", "method.outer=3"),
 }
 
 

@@ -105,9 +105,10 @@ OPTIONS: dict[str, dict[str, tuple[Any, ...]]] = {
                 "decoder_channels": (8,), "decoder_dropout": (0.7,), "leaky": ("true",)},
     "mvgrl": {},
     "infograph": {},
-    "graphcl": {"augmentations": ("['noise']",), "rate": (0.5,), "both": ("true",), "readout": ("mean",),
+    "graphcl": {"augmentations": ("['noise']",), "rate": (0.5, "method.augmentations=['drop-node']"),
+                "keep": (0.6, "method.augmentations=['subgraph']"), "both": ("true",), "readout": ("mean",),
                 "temperature": (0.9,), "joao": None},
-    "context-pred": {"hops": (1,), "inner": (2,), "outer": (4,), "context_layers": (2,)},
+    "context-pred": {"hops": (1,), "inner": (1,), "outer": (4,), "context_layers": (2,)},
 }  # fmt: skip
 
 

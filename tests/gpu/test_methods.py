@@ -18,8 +18,17 @@ from method_recipes import recipe
 pytestmark = pytest.mark.gpu
 
 
-@pytest.mark.parametrize("name", methods.names())
-def test_it_learns_on_cuda(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+WAYS = {
+    "maskgae": ["method.kind=path"],
+    "joint": ["method.kind=path"],
+    "gae": ["method.variational=true"],
+    "dgi": ["method.score=sum"],
+}
+CASES = [(name, change) for name in methods.names() for change in ["", *WAYS.get(name, [])]]
+
+
+@pytest.mark.parametrize(("name", "change"), CASES)
+def test_it_learns_on_cuda(name: str, change: str, monkeypatch: pytest.MonkeyPatch) -> None:
     recorded: list[CapturedStep[object]] = []
     begin = CapturedStep.__init__
 
@@ -30,7 +39,7 @@ def test_it_learns_on_cuda(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(CapturedStep, "__init__", init)
     data = gm.data.load("synthetic", num_nodes=80)
     torch.manual_seed(0)
-    model = methods.build(recipe(name), data.in_channels)
+    model = methods.build(recipe(name, *([change] if change else [])), data.in_channels)
     before = [weight.detach().clone() for weight in model.encoder.parameters()]
     outcome = pretrain_model(model, data, recipe(name, "train.epochs=12").train, torch.device("cuda"))
     assert math.isfinite(outcome.loss)

@@ -148,9 +148,13 @@ def links(
         logger.info("links: MaskGAE, which learns from hidden edges (recipe %s); GraphMAE is --recipe default", LINKS)
     made, dataset = auto.recipe_for(data, recipe, overrides, columns, data_root)
     graph, runs = dataset.single_graph(), []
+    if made.train.parts == 1 and (parts := auto.parts_for(len(graph.x))) > 1:
+        made = made.override(f"train.parts={parts}")
+        logger.info("links: %d parts, as the graph has more than %d nodes", parts, auto.MAX_NODES)
     for seed in numbers:
         split = evaluation.split_edges(graph, share, seed)
-        seen = replace(dataset, graphs=(split.graph,), splits={})
+        seen = dataset.with_graph(split.graph)
+        split = replace(split, graph=seen.single_graph())
         display = Progress() if progress else quiet
         trained = pretraining.pretrain_once(made, seen, seed, used, display=display, label=f"links, seed {seed}")
         with numerics(used), torch.no_grad():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any, Literal
 
@@ -95,6 +95,10 @@ class NodeDataset(Dataset):
 
     def graph_sets(self) -> Iterator[GraphSet]:
         yield _without_labels(self.name, list(self.node_graphs()))
+
+    def with_graph(self, graph: Data) -> NodeDataset:
+        """The same nodes with other edges, and without splits, to train on."""
+        return replace(self, graphs=(graph,), splits={})
 
     def single_graph(self) -> Data:
         graphs = list(self.node_graphs())

@@ -33,8 +33,7 @@ class GCNDiffusion(Encoder):
     torch.Size([3, 8])
     """
 
-    takes_adjacency = True
-    records_steps = True
+    takes_adjacency = True  # steps are recorded by MVGRL alone, whose graph stays the same: see there
 
     def __init__(
         self,

@@ -78,6 +78,11 @@ def recipe_for(
     return made, dataset
 
 
+def parts_for(nodes: int) -> int:
+    """In how many parts a graph of this size is trained."""
+    return -(-nodes // PART_NODES) if nodes > MAX_NODES else 1
+
+
 def _shown(source: Any) -> str:
     return str(source if isinstance(source, str | Path) else source[0]) if is_named(source) else "data in memory"
 
@@ -100,8 +105,8 @@ def choose(dataset: NodeDataset) -> tuple[dict[str, Any], list[str]]:
         note("256 wide", f"more than {LARGE:,} nodes")
     train.setdefault("epochs", 300 if facts.nodes <= LARGE else 200)
     note(f"at most {train['epochs']} epochs", f"fewer if reconstruction stays the same for {train['patience']}")
-    if facts.nodes > MAX_NODES and len(dataset.pretrain_graphs()) == 1:
-        train["parts"] = -(-facts.nodes // PART_NODES)
+    if (parts := parts_for(facts.nodes)) > 1 and len(dataset.pretrain_graphs()) == 1:
+        train["parts"] = parts
         train["epochs"], train["patience"] = 30, 10
         note(f"{train['parts']} parts, 30 epochs", f"more than {MAX_NODES:,} nodes, so a part of the graph at a time")
     else:

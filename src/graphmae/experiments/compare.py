@@ -8,6 +8,7 @@ import multiprocessing
 import random
 import statistics
 import time
+import zlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, replace
 from functools import partial
@@ -28,7 +29,7 @@ from ..registry import import_parts
 from ..report.contest import Contest, Line
 from ..runtime.device import numerics, resolve_device
 from ..runtime.environment import commit, hardware, versions
-from ..runtime.errors import GraphMAEError, InputError, unknown
+from ..runtime.errors import DataError, GraphMAEError, InputError, unknown
 from ..runtime.files import locked, read_json, write_json
 from ..runtime.memory import peak_memory
 from ..runtime.seed import check_seeds, preserved_randomness
@@ -40,6 +41,7 @@ from .tune import parse_choice
 logger = logging.getLogger("graphmae")
 TRIAL_SEED = 1_000  # settings are chosen with another seed than those reported
 EPOCHS_FOR_MEMORY = 3
+FAILURES = (GraphMAEError, torch.OutOfMemoryError)
 LINK_SHARE = 0.1  # of the edges, held out
 # Tried for every method, beside what its class names in `tries`: factors of the recipe's own.
 LENGTHS = (1.0, 0.3, 3.0)
@@ -65,9 +67,10 @@ def compare(
 ) -> Contest:
     """Every method of `names` (none: all that fit the data) with the encoder of `base`, then with its own recipe.
 
-    For each, `budget` settings are tried and the one best on validation is run with `seeds`; test labels take no part
-    in that. Without labels there is nothing to choose by, and links alone are scored. What `out` already holds of the
-    same comparison is not run again.
+    For each, `budget` settings are tried and the one best on validation is run with `seeds`. Of nodes, test labels take
+    no part in that; of whole graphs, validation is the inner folds, which between them hold every graph. A method that
+    works with one encoder alone (MVGRL) has that, in the same width. Without labels there is nothing to choose by, and
+    links alone are scored. What `out` already holds of the same comparison is not run again.
     """
     used, numbers = resolve_device(device), check_seeds(seeds)
     if budget < 1:
@@ -80,6 +83,9 @@ def compare(
         if not _fits(name, dataset):
             raise InputError(f"{name} is not for {dataset.name}: it learns from {_kinds(name)}")
     arena = _Arena(dataset, base, numbers, used, display, imports)
+    if links and arena.has_links and (reason := arena.no_links()):
+        logger.warning("links are left out: %s", reason)
+        links = False
     if not arena.is_labelled and not (links and arena.has_links):
         raise InputError(f"{dataset.name} has neither labels nor a single graph whose links could be predicted")
     work: list[tuple[str, str, Callable[[], Line]]] = []  # name, group, what makes the line
@@ -91,13 +97,22 @@ def compare(
     if own and arena.is_labelled:
         known = {name: recipe for name in names if (recipe := own_recipe(name, base.data.name))}
         work += [(name, "own", partial(arena.own, name, recipe, root)) for name, recipe in known.items()]
-    facts = {"recipe": base.to_dict(), "seeds": numbers, "budget": budget, "links": links, "data": dataset.name}
+    facts = {"recipe": base.to_dict(), "seeds": numbers, "budget": budget, "links": links, "data": fingerprint(dataset)}
     lines = _finished(work, facts, out)
     metric = dataset.metric if arena.is_labelled else "roc-auc"
     made = Contest(dataset.name, metric, numbers, lines, hardware(str(used)), versions(), commit())
     if out is not None:
         made.save(out)
     return made
+
+
+def fingerprint(dataset: Any) -> str:
+    """A data set's name and a checksum of its features, edges and labels."""
+    total = 0
+    for graph in dataset.pretrain_graphs() or dataset.graph_sets():
+        for part in (graph.x, graph.edge_index, getattr(graph, "y", None)):
+            total = total if part is None else zlib.crc32(part.contiguous().numpy().tobytes(), total)
+    return f"{dataset.name} {total:08x}"
 
 
 def own_recipe(name: str, data: str) -> str:
@@ -107,19 +122,30 @@ def own_recipe(name: str, data: str) -> str:
 
 
 def trial_settings(name: str, base: Recipe, budget: int) -> list[list[str]]:
-    """`budget` settings of a method to try, its defaults first; the others drawn, always the same ones."""
+    """At most `budget` different settings of a method, as `base` has it first; the others drawn, always the same."""
     space: dict[str, list[Any]] = {
         "train.epochs": [max(1, round(base.train.epochs * factor)) for factor in LENGTHS],
         "train.lr": [base.train.lr * factor for factor in RATES],
         **{choice.key: list(choice.values) for choice in map(parse_choice, methods.REGISTRY.get(name).tries)},  # type: ignore[attr-defined]
     }
-    every = list(itertools.product(*space.values()))
-    first, others = every[0], every[1:]
-    drawn = random.Random(name).sample(others, min(budget - 1, len(others)))
-    return [[]] + [
-        [f"{key}={_text(value)}" for key, value, usual in zip(space, values, first, strict=True) if value != usual]
-        for values in drawn
-    ]
+    usual = {key: _current(base, name, key, values[0]) for key, values in space.items()}
+    every = itertools.product(*space.values())
+    settings = {
+        tuple(f"{key}={_text(value)}" for key, value in zip(space, values, strict=True) if value != usual[key])
+        for values in every
+    }
+    others = sorted(settings - {()})
+    return [[]] + [list(one) for one in random.Random(name).sample(others, min(budget - 1, len(others)))]
+
+
+def _current(base: Recipe, name: str, key: str, otherwise: Any) -> Any:
+    """What a recipe has for a key if its method is `name`."""
+    section, _, option = key.partition(".")
+    if section == "method":
+        parameter = methods.REGISTRY.options(name).get(option)
+        otherwise = otherwise if parameter is None else parameter.default
+        return base.method.options.get(option, otherwise) if base.method.name == name else otherwise
+    return base.to_dict().get(section, {}).get(option, otherwise)
 
 
 class _Arena:
@@ -144,6 +170,14 @@ class _Arena:
     def baselines(self) -> list[str]:
         return [name for name in evaluation.BASELINES[self.dataset.task] if name != "supervised"]
 
+    def no_links(self) -> str:
+        """Why edges cannot be held out; "" where they can."""
+        try:
+            self._split(self.seeds[0])
+        except DataError as error:
+            return str(error)
+        return ""
+
     def neighbours(self) -> Line:
         """How many neighbours two nodes share, which needs no embedding."""
         found = [evaluation.common_neighbours(split)["roc-auc"] for split in map(self._split, self.seeds)]
@@ -166,13 +200,14 @@ class _Arena:
         if name == "propagated":
             rows = propagated(rows, split.graph.edge_index, 2)
         elif name == "untrained":
-            seen = replace(self.dataset, graphs=(split.graph,), splits={})
+            seen = self.dataset.with_graph(split.graph)
             with preserved_randomness(seed):
                 rows = embed_graph(evaluation.settle_norms(make(), seen, self.device), split.graph, self.device)
         return evaluation.link_scores(rows, split)["roc-auc"]
 
     def _split(self, seed: int) -> evaluation.EdgeSplit:
-        return evaluation.split_edges(self.dataset.single_graph(), LINK_SHARE, seed)
+        split = evaluation.split_edges(self.dataset.single_graph(), LINK_SHARE, seed)
+        return replace(split, graph=self.dataset.with_graph(split.graph).single_graph())
 
     def method(self, name: str, budget: int, links: bool) -> Line:
         """A method with the encoder all have."""
@@ -197,16 +232,20 @@ class _Arena:
         assert self.evaluator is not None
         quick, trials = self.evaluator.quick(), list[dict[str, Any]]()
         for settings in trial_settings(name, self.base, budget):
-            began, score = time.monotonic(), float("-inf")
+            began, score = time.monotonic(), None
             try:
                 model = self._pretrain(self._recipe(name, settings), self.dataset, TRIAL_SEED, f"{name}, a trial")
                 fresh = partial(pretrained.fresh_encoder, model)
                 score = _validation(quick.rows(model.encoder, fresh, [self.seeds[0]])[0]["pretrained"].scores)
-            except GraphMAEError as error:
+            except FAILURES as error:
                 logger.info("%s with %s failed: %s", name, " ".join(settings) or "its defaults", error)
             trials.append({"settings": settings, "score": score, "seconds": time.monotonic() - began})
-            logger.info("%s: %s gives %.1f on validation", name, " ".join(settings) or "defaults", score)
-        best = max(trials, key=lambda trial: trial["score"])  # the first among equals
+            if score is not None:
+                logger.info("%s: %s gives %.1f on validation", name, " ".join(settings) or "defaults", score)
+        good = [trial for trial in trials if trial["score"] is not None]
+        if not good:
+            raise GraphMAEError(f"none of {len(trials)} settings could be trained; see the messages above")
+        best = max(good, key=lambda trial: trial["score"])  # the first among equals
         return best["settings"], trials
 
     def _scored(self, name: str, group: str, recipe: Recipe, dataset: Any, evaluator: Evaluator | None) -> Line:
@@ -245,7 +284,7 @@ class _Arena:
         found = []
         for seed in self.seeds:
             split = self._split(seed)
-            seen = replace(self.dataset, graphs=(split.graph,), splits={})
+            seen = self.dataset.with_graph(split.graph)
             model = self._pretrain(recipe, seen, seed, f"{recipe.method.name}, links, seed {seed}")
             with numerics(self.device), torch.no_grad():
                 rows = embed_graph(model.encoder, split.graph, self.device)
@@ -289,7 +328,7 @@ def _tried(name: str, group: str, make: Callable[[], Line]) -> Line:
     """A method that cannot be trained on this data does not end the comparison; the table says why."""
     try:
         return make()
-    except GraphMAEError as error:
+    except FAILURES as error:
         logger.warning("%s: %s", name, error)
         return Line(name, group, problem=str(error))
 

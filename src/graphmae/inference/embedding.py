@@ -142,7 +142,7 @@ def steady_loss(model: Method, graphs: Sequence[Data], device: torch.device, dra
     The scaled cosine error is taken without its γ, so that numbers of different γ compare.
     """
     was_training, total, weight = model.training, 0.0, 0
-    power = 1.0 / float(getattr(model.criterion, "gamma", 1.0))
+    power = 1.0 / float(getattr(model.criterion, "gamma", 1.0)) if model.loss_is_criterion else 1.0
     model.eval()
     with preserved_randomness(0):
         for graph in graphs:

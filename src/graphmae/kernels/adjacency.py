@@ -55,6 +55,7 @@ class Adjacency:
         sizes: [G] the nodes of each graph, where there are several side by side.
         starts: [G + 1] where each graph's nodes begin, where that is known; largest: a bound of `sizes`.
         valid: how many rows are real, on the device, where others after them only fill up a fixed shape.
+        has_unused: whether entries of `row` and `col` after the last edge only fill up a fixed shape.
     """
 
     edge_sums: Tensor | None = None
@@ -64,6 +65,7 @@ class Adjacency:
     starts: Tensor | None = None
     largest: int = 0
     valid: Tensor | None = None
+    has_unused: bool = False
 
     def __init__(
         self, crow: Tensor, row: Tensor, col: Tensor, num_cols: int, transpose: tuple[Tensor, Tensor] | None = None
@@ -86,7 +88,8 @@ class Adjacency:
     @property
     def edge_index(self) -> Tensor:
         """[2, E] as PyG has it, sorted by receiver."""
-        return torch.stack([self.col, self.row]).long()
+        edges = torch.stack([self.col, self.row]).long()
+        return edges[:, : int(self.crow[-1])] if self.has_unused else edges
 
     @cached_property
     def transpose(self) -> tuple[Tensor, Tensor]:
@@ -113,6 +116,7 @@ class Adjacency:
         adj.starts, adj.largest = self.starts, self.largest
         if self.edge_codes is not None:
             adj.edge_codes, adj.edge_table = ahead.take(self.edge_codes), self.edge_table
+        adj.has_unused = self.has_unused or keep.is_cuda
         if "chunks" in self.__dict__ or (keep.is_cuda and self.sizes is None):
             adj.chunks = tuple(  # type: ignore[assignment]
                 replace(known, begin=part.pointer(known.begin), end=part.pointer(known.end))

@@ -1,6 +1,6 @@
 """Steps 1 and 3: which nodes are hidden, which edges the encoder does not see, and what the decoder gets instead."""
 
-from .edges import drop_edges, masked_edges, summed, thinned
+from .edges import drop_edges, masked_edges, summed, thinned, with_edges
 from .nodes import REGISTRY, MaskedNodes, RandomNodeMask
 from .remask import REMASKS, Remask, RemaskKind
 
@@ -20,4 +20,5 @@ __all__ = [
     "register",
     "summed",
     "thinned",
+    "with_edges",
 ]

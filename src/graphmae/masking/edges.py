@@ -29,7 +29,14 @@ def thinned(adj: Adjacency, rate: float) -> Adjacency:
     """The same draw on sorted edges, without sorting again."""
     if rate == 0.0:
         return adj
-    out = adj.kept((torch.rand(adj.col.numel(), device=adj.col.device) >= rate) | (adj.row == adj.col))
+    return with_edges(adj, (torch.rand(adj.col.numel(), device=adj.col.device) >= rate) | (adj.row == adj.col))
+
+
+def with_edges(adj: Adjacency, keep: Tensor) -> Adjacency:
+    """The graph with the edges `keep` [E] and their features alone."""
+    if adj.edge_sums is not None and adj.edge_codes is None:
+        raise ConfigError("edges with features can be hidden only where the features of single edges are kept")
+    out = adj.kept(keep)
     return summed(out) if adj.edge_codes is not None else out
 
 

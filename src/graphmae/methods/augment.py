@@ -55,30 +55,32 @@ def check_augmentations(names: Sequence[str]) -> None:
             raise ConfigError(unknown("augmentation", name, AUGMENTATIONS))
 
 
-def augmented(batch: Batch, names: Sequence[str], choice: Tensor, rate: float) -> Batch:
-    """Every graph g changed as `names[choice[g]]` says: that share `rate` of it dropped or, for subgraphs, kept.
+def augmented(batch: Batch, names: Sequence[str], choice: Tensor, rate: float, keep: float = 0.2) -> Batch:
+    """Every graph g changed as `names[choice[g]]` says: a share `rate` of it dropped or, for subgraphs, `keep` kept.
 
     "drop-node" takes nodes with their edges away, "drop-edge" undirected edges, "subgraph" keeps what grows from a
     random node over its neighbours, "noise" replaces features by N(½, ½²). At least one node stays.
     """
     graphs, adj = Graphs.of(batch), kernels.adjacency(batch.graph, len(batch.x))
     count = (rate * graphs.sizes).long()
-    keep = torch.ones(len(batch.x), dtype=torch.bool, device=batch.x.device)
+    here = torch.ones(len(batch.x), dtype=torch.bool, device=batch.x.device)
     stays, x = torch.ones(len(adj.col), dtype=torch.bool, device=batch.x.device), batch.x
     for number, name in enumerate(names):
         mine = (choice == number)[graphs.owner]
         if name == "drop-node":
             dropped = torch.minimum(count, graphs.sizes - 1)
-            keep &= ~(mine & graphs.some(dropped))
+            here &= ~(mine & graphs.some(dropped))
         elif name in ("subgraph", "subgraph-published"):
-            grown = _grown(adj, graphs, torch.minimum(count + 1, graphs.sizes), published=name != "subgraph")
-            keep &= ~mine | grown
+            grown = _grown(
+                adj, graphs, torch.minimum((keep * graphs.sizes).long() + 1, graphs.sizes), published=name != "subgraph"
+            )
+            here &= ~mine | grown
         elif name == "drop-edge":
             stays &= ~mine[adj.row.long()] | _undirected_draw(adj, rate)
         elif name == "noise":
             noisy = (mine & graphs.some(count)).unsqueeze(1)
             x = torch.where(noisy, torch.randn_like(x) * 0.5 + 0.5, x)
-    return restricted(replace(batch, x=x), keep, stays)
+    return restricted(replace(batch, x=x), here, stays)
 
 
 def restricted(batch: Batch, keep: Tensor, stays: Tensor) -> Batch:

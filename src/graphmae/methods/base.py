@@ -34,6 +34,8 @@ class Method(nn.Module):
             they are kept with the state of a training, and not in a checkpoint.
         tasks: kinds of data it learns from: "node" (one graph), "graph" (many), "molecule".
         needs_encoder: the name of the only encoder it works with, where there is one.
+        changes_edges: whether it hides edges from the encoder: features of edges are then needed one by one.
+        loss_is_criterion: whether the loss is `criterion` of something and nothing else.
         tries: what is worth trying, the usual value first, written as for `graphmae tune`: "mask.rate=0.5,0.75".
         inputs: how features and self-loops were treated; stored with the weights.
         trained_on: what it was trained on, for the model card; stored as well.
@@ -43,6 +45,8 @@ class Method(nn.Module):
     training_only: ClassVar[tuple[str, ...]] = ()
     tasks: ClassVar[tuple[str, ...]] = ("node", "graph", "molecule")
     needs_encoder: ClassVar[str] = ""
+    changes_edges: ClassVar[bool] = False
+    loss_is_criterion: ClassVar[bool] = True
     tries: tuple[str, ...] = ()
 
     def __init__(self) -> None:
@@ -61,7 +65,7 @@ class Method(nn.Module):
 
     @property
     def uses_edge_codes(self) -> bool:
-        return False
+        return self.changes_edges and bool(getattr(self.encoder, "edge_channels", 0))
 
     def loss(self, batch: Batch) -> Tensor:
         """The pre-training loss of one random draw: a scalar."""

@@ -31,6 +31,7 @@ class BGRL(Method):
     """
 
     tries = ("method.drop_edge=0.2,0.4", "method.mask_feature=0.2,0.4", "method.momentum=0.99,0.996")
+    changes_edges = True
     training_only = ("teacher",)
 
     def __init__(

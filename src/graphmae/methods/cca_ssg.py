@@ -27,6 +27,7 @@ class CCASSG(Method):
         drop_edge, mask_feature: shares hidden from each of the two views.
     """
 
+    changes_edges = True
     tries = ("method.drop_edge=0.4,0.2,0.6", "method.mask_feature=0.1,0.3", "method.decorrelate=1e-3,5e-4")
 
     def __init__(

@@ -19,7 +19,8 @@ class ContextPred(Method):
     """L = BCE of aᵀc against 1, and of aᵀc′ against 0, c′ the context of the next graph in the batch.
 
     a is the code of a random node in the sub-graph of all nodes at most `hops` away. c is the mean code, by a second
-    network of 3 layers, of the nodes that lie in this sub-graph and in the ring from `inner` to `outer` hops away.
+    network of 3 layers, of the nodes that lie in this sub-graph and in the ring more than `inner` and at most `outer`
+    hops away.
     Graphs too small to have such a ring are left out.
 
     >>> from graphmae import encoders
@@ -30,15 +31,16 @@ class ContextPred(Method):
     """
 
     tasks = ("graph", "molecule")
+    changes_edges = True
     training_only = ("context",)
 
     def __init__(
         self, encoder: nn.Module, hops: int = 5, inner: int = 4, outer: int = 7, context_layers: int = 3
     ) -> None:
         super().__init__()
-        if not 1 <= inner <= hops < outer or context_layers < 1:
+        if not 0 <= inner < hops < outer or context_layers < 1:
             raise ConfigError(
-                f"there must be 1 ≤ inner ≤ hops < outer, not {inner}, {hops}, {outer}; context_layers at least 1"
+                f"there must be 0 ≤ inner < hops < outer, not {inner}, {hops}, {outer}; context_layers at least 1"
             )
         self.encoder, self.hops, self.inner, self.outer = encoder, hops, inner, outer
         _, arguments = arguments_of(encoder)
@@ -46,15 +48,11 @@ class ContextPred(Method):
             raise ConfigError("context-pred needs an encoder with the option num_layers, for the second network")
         self.context = type(encoder)(**{**arguments, "num_layers": context_layers})
 
-    @property
-    def uses_edge_codes(self) -> bool:
-        return bool(getattr(self.encoder, "edge_channels", 0))
-
     def loss(self, batch: Batch) -> Tensor:
         graphs = Graphs.of(batch)
         root = graphs.some(torch.ones_like(graphs.sizes))
         away = _distance(batch, root, self.outer)
-        near, ring = away <= self.hops, (away >= self.inner) & (away <= self.outer)
+        near, ring = away <= self.hops, (away > self.inner) & (away <= self.outer)
         anchors = (near & ring).to(batch.x.dtype)
         joint = anchors.new_zeros(len(graphs.sizes)).index_add(0, graphs.owner, anchors)
         there = joint > 0

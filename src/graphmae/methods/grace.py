@@ -37,6 +37,7 @@ class GRACE(Method):
         block: nodes compared with the others at a time; a matter of memory and time alone.
     """
 
+    changes_edges = True
     tries = ("method.temperature=0.4,0.7,0.9", "method.drop_edge=0.3,0.5", "method.mask_feature=0.3,0.1")
 
     def __init__(

@@ -26,7 +26,8 @@ class GraphCL(Method):
 
     Args:
         augmentations: what a copy is drawn from, for every graph anew; see `graphmae.methods.augment`.
-        rate: the share a change concerns.
+        rate: the share of nodes, edges or features a change takes away.
+        keep: the share a subgraph keeps.
         both: change both copies, as published for molecules, not one.
         readout: of a graph's nodes, "sum" or "mean".
         temperature: τ.
@@ -35,6 +36,7 @@ class GraphCL(Method):
     """
 
     tasks = ("graph", "molecule")
+    changes_edges = True
     tries = ("method.rate=0.1,0.2", "method.temperature=0.2,0.1,0.5")
     likely: Tensor
     seen: Tensor
@@ -44,6 +46,7 @@ class GraphCL(Method):
         encoder: nn.Module,
         augmentations: tuple[str, ...] = ("drop-node", "subgraph"),
         rate: float = 0.1,
+        keep: float = 0.2,
         both: bool = False,
         readout: str = "sum",
         temperature: float = 0.2,
@@ -51,24 +54,21 @@ class GraphCL(Method):
     ) -> None:
         super().__init__()
         check_augmentations(augmentations)
-        if not 0 < rate < 1 or temperature <= 0 or joao < 0:
+        if not 0 < rate < 1 or not 0 < keep < 1 or temperature <= 0 or joao < 0:
             raise ConfigError(
-                f"rate must be in (0, 1), not {rate}; temperature above 0, not {temperature}; "
+                f"rate and keep must be in (0, 1), not {rate} and {keep}; temperature above 0, not {temperature}; "
                 f"joao at least 0, not {joao}"
             )
         if readout not in ("sum", "mean"):
             raise ConfigError(f"readout must be 'sum' or 'mean', not {readout!r}")
-        self.encoder, self.augmentations, self.rate, self.both = encoder, tuple(augmentations), rate, both
+        self.encoder, self.augmentations, self.both = encoder, tuple(augmentations), both
+        self.rate, self.keep = rate, keep
         self.readout, self.temperature, self.joao = readout, temperature, joao
         width = int(encoder.out_channels)  # type: ignore[arg-type]
         self.projector = nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, width))
         kinds = len(self.augmentations)
         self.register_buffer("likely", torch.full((kinds,), 1 / kinds))
         self.register_buffer("seen", torch.zeros(2, kinds))  # sum of losses and number of graphs, by change
-
-    @property
-    def uses_edge_codes(self) -> bool:
-        return bool(getattr(self.encoder, "edge_channels", 0))
 
     def after_epoch(self) -> None:
         if not self.joao or not bool(self.seen[1].all()):
@@ -80,7 +80,10 @@ class GraphCL(Method):
     def loss(self, batch: Batch) -> Tensor:
         choice = torch.multinomial(self.likely, batch.num_graphs, replacement=True)
         plain = self._copy(batch) if self.both else batch
-        z, other = self._project(plain), self._project(augmented(batch, self.augmentations, choice, self.rate))
+        z, other = (
+            self._project(plain),
+            self._project(augmented(batch, self.augmentations, choice, self.rate, self.keep)),
+        )
         scores = F.normalize(z) @ F.normalize(other).t() / self.temperature
         if len(scores) == 1:  # nobody to be told from
             return -scores.mean()
@@ -93,7 +96,7 @@ class GraphCL(Method):
 
     def _copy(self, batch: Batch) -> Batch:
         choice = torch.multinomial(self.likely, batch.num_graphs, replacement=True)
-        return augmented(batch, self.augmentations, choice, self.rate)
+        return augmented(batch, self.augmentations, choice, self.rate, self.keep)
 
     def _project(self, batch: Batch) -> Tensor:
         code = self.encode(batch)

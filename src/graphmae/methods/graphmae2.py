@@ -41,6 +41,7 @@ class GraphMAE2(GraphMAE):
 
     tries = ("mask.rate=0.5,0.75", "method.latent=0.15,1.0", "method.momentum=0.0,0.99")
     training_only = ("teacher",)
+    loss_is_criterion = False
 
     def __init__(
         self,
@@ -76,14 +77,13 @@ class GraphMAE2(GraphMAE):
 
     @property
     def records_steps(self) -> bool:
-        return all(getattr(part, "records_steps", False) for part in (self.mask, self.encoder, self.decoder))
+        return all(
+            getattr(part, "records_steps", False) for part in (self.mask, self.encoder, self.decoder, self.criterion)
+        )
 
     @property
     def takes_padding(self) -> bool:
         return False
-
-    def after_step(self) -> None:
-        self.teacher.follow(nn.ModuleList([self.encoder, self.projector]))
 
     def loss(self, batch: Batch) -> Tensor:
         hidden = self.mask.draw_in(batch)
@@ -99,6 +99,8 @@ class GraphMAE2(GraphMAE):
         if self.latent:
             guessed, said = self.predictor(self.projector(code)), self._said(batch)
             total = total + self.latent * self.agreement(batch.counted(guessed), batch.counted(said))
+            if self.training:  # as published before the optimiser moves: the teacher is a step behind
+                self.teacher.follow(nn.ModuleList([self.encoder, self.projector]))
         return total
 
     def _code(self, x: Tensor, graph: kernels.Adjacency, hidden: MaskedNodes) -> Tensor:

@@ -29,6 +29,7 @@ class Joint(GraphMAE):
         rate, kind, walk, degree, decoder_channels, decoder_dropout: as in MaskGAE.
     """
 
+    loss_is_criterion = False
     tries = ("method.weight=1.0,0.1,0.01", "method.kind=edge,path", "mask.rate=0.5,0.75")
 
     def __init__(
@@ -54,6 +55,10 @@ class Joint(GraphMAE):
         self.weight = weight
         width = int(encoder.out_channels)  # type: ignore[arg-type]
         self.edges = HiddenEdges(width, decoder_channels, rate, kind, walk, degree, decoder_dropout)
+
+    @property
+    def uses_edge_codes(self) -> bool:
+        return bool(getattr(self.encoder, "edge_channels", 0))
 
     @property
     def takes_padding(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from .. import kernels
+from .. import kernels, masking
 from ..batching import Batch
 from ..layers import MLP
 from ..runtime.errors import ConfigError
@@ -46,7 +46,7 @@ class HiddenEdges(nn.Module):
     def forward(self, encoder: nn.Module, batch: Batch) -> Tensor:
         graph = kernels.adjacency(batch.graph, len(batch.x))
         seen, asked = hidden_edges(graph, self.rate, self.kind, self.walk, self.leaky)
-        rest = Batch(batch.x, graph.kept(seen), batch.batch)
+        rest = Batch(batch.x, masking.with_edges(graph, seen), batch.batch)
         code, known = encoder(batch.x, rest.edges(encoder)), undirected(graph)
         a, b, counts = other_pairs(graph, max(known.count, 1), batch.batch)
         loss = _mean(F.softplus(self.score(code, a, b)), counts.to(code.dtype))
@@ -85,6 +85,7 @@ class MaskGAE(Method):
         leaky: as in the published code, where many edges that are asked for stay visible in one direction.
     """
 
+    changes_edges = True
     tries = ("method.kind=edge,path", "method.rate=0.7,0.5", "method.degree=0.0,0.01")
 
     def __init__(

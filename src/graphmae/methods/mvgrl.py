@@ -40,7 +40,7 @@ class MVGRL(Method):
 
     @property
     def records_steps(self) -> bool:
-        return bool(getattr(self.encoder, "records_steps", False))
+        return isinstance(self.encoder, GCNDiffusion)  # its diffusion is known from the first step on
 
     def loss(self, batch: Batch) -> Tensor:
         edges, x = batch.edges(self.encoder), batch.x

@@ -23,12 +23,16 @@ class Undirected:
         number: [E] which undirected edge each directed one is; self-loops are `count`.
         count: how many there are.
         keys: [count] smaller end · N + larger end, sorted.
+        places, begins: the directed edges that are no self-loops, by receiver: [E′] where each stands among all, and
+            [N + 1] where those of a node begin.
     """
 
     number: Tensor
     count: int
     keys: Tensor
     num_nodes: int
+    places: Tensor
+    begins: Tensor
 
     @property
     def ends(self) -> tuple[Tensor, Tensor]:
@@ -57,7 +61,8 @@ def undirected(adj: Adjacency) -> Undirected:
         )
         numbers = torch.full_like(row, len(keys))
         numbers[apart] = number
-        _KNOWN[adj] = Undirected(numbers, len(keys), keys, adj.num_cols)
+        begins = F.pad(torch.bincount(row[apart], minlength=adj.num_rows).cumsum(0), (1, 0))
+        _KNOWN[adj] = Undirected(numbers, len(keys), keys, adj.num_cols, apart.nonzero().squeeze(1), begins)
     return _KNOWN[adj]
 
 
@@ -87,16 +92,19 @@ def hidden_edges(adj: Adjacency, rate: float, kind: EdgeMaskKind, walk: int, lea
 
 
 def _walked(adj: Adjacency, rate: float, steps: int) -> Tensor:
-    """[E] bool: the edges that random walks from a share `rate` of the nodes went over."""
-    nodes = torch.rand(adj.num_rows, device=adj.col.device).argsort()[: max(1, int(rate * adj.num_rows))]
-    crow, col = adj.crow.long(), adj.col.long()
-    gone = torch.zeros(len(col) + 1, dtype=torch.bool, device=col.device)  # one more for nodes without edges
+    """[E] bool: the edges that random walks from a share `rate` of the nodes went over; none stands still."""
+    known, col = undirected(adj), F.pad(adj.col.long(), (0, 1))
+    nodes = torch.rand(adj.num_rows, device=col.device).argsort()[: max(1, int(rate * adj.num_rows))]
+    nowhere = len(col) - 1  # for nodes without edges
+    places = F.pad(known.places, (0, 1), value=nowhere)
+    gone = torch.zeros(len(col), dtype=torch.bool, device=col.device)
     for _ in range(steps):
-        degree = crow[nodes + 1] - crow[nodes]
+        first = known.begins[nodes]
+        degree = known.begins[nodes + 1] - first
         step = (torch.rand(len(nodes), device=col.device) * degree).long().clamp(max=degree.clamp(min=1) - 1)
-        at = torch.where(degree > 0, crow[nodes] + step, len(col))
-        gone[at] = True
-        nodes = torch.where(degree > 0, F.pad(col, (0, 1))[at], nodes)
+        at = torch.where(degree > 0, places[first + step], nowhere)
+        gone = gone.index_fill(0, at, True)
+        nodes = torch.where(degree > 0, col[at], nodes)
     return gone[:-1]
 
 

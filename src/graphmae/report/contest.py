@@ -25,11 +25,11 @@ COLUMNS = {  # of the first table, as far as there is something to show
     "knn": "k-NN",
 }
 READINGS = {  # of the second: the same encoders, read in other ways
-    "score": "last layer",
+    "score": "as the recipe reads it",
     "all-layers": "all layers",
     "l2": "rows of length 1",
     "smooth": "averaged over 10 hops, added",
-    "converged": "last layer, converged probe",
+    "converged": "converged probe",
 }
 
 

@@ -28,6 +28,6 @@ class Plateau:
         self.seen[epoch] = now = self.measure()
         before = [value for when, value in self.seen.items() if when <= epoch - self.patience]
         after = [value for when, value in self.seen.items() if epoch - self.patience < when <= epoch]
-        if before and min(after) > (1 - MIN_IMPROVEMENT) * min(before):
+        if before and min(after) > min(before) - MIN_IMPROVEMENT * abs(min(before)):
             return {"criterion": now, "stop": True}
         return {"criterion": now}

@@ -43,6 +43,21 @@ def test_a_graph_in_two_halves_is_predicted() -> None:
     assert gm.edge_embeddings(data.x, split.test, "concat").shape == (split.test.size(1), 4)
 
 
+def test_features_made_from_edges_are_made_anew() -> None:
+    """Degrees that count the held-out edges would tell where they are."""
+    from graphmae.data.tables import from_tables
+
+    generator = torch.Generator().manual_seed(0)
+    ends = torch.randint(40, (2, 120), generator=generator).tolist()
+    data = from_tables(None, {"source": ends[0], "target": ends[1]}, quiet=True)
+    graph = data.single_graph()
+    split = split_edges(graph, 0.3)
+    seen = data.with_graph(split.graph).single_graph()
+    assert torch.equal(split.graph.x, graph.x) and not torch.equal(seen.x, graph.x)
+    again = data.with_graph(graph).single_graph()
+    assert torch.allclose(again.x, graph.x, atol=1e-5)
+
+
 def test_the_way_pairs_are_scored_is_chosen_on_validation() -> None:
     ring = torch.stack([torch.arange(60).repeat(2), torch.cat([(torch.arange(60) + k) % 60 for k in (1, 2)])])
     data = Data(x=torch.rand(60, 4, generator=torch.Generator().manual_seed(0)), edge_index=ring)

@@ -68,6 +68,37 @@ def test_trials_are_distinct_the_same_number_for_all_and_begin_with_the_defaults
         assert comparing.trial_settings(name, base, 1) == [[]]
 
 
+def test_trials_differ_from_what_the_recipe_has() -> None:
+    base = gm.recipe("default", "mask.rate=0.75", "loss.gamma=2")
+    tried = comparing.trial_settings("graphmae", base, 100)
+    assert len(tried) == len({tuple(one) for one in tried}) == 81
+    assert not any("mask.rate=0.75" in one or "loss.gamma=2" in one for one in tried)
+    assert any("mask.rate=0.5" in one for one in tried)
+
+
+def test_other_data_of_the_same_name_is_another_comparison(tmp_path: Path) -> None:
+    contest(tmp_path, ["dgi"], budget=1, links=False)
+    made = gm.recipe("default", *SMALL)
+    with pytest.raises(InputError, match="another comparison"):
+        comparing.compare(
+            gm.data.load("synthetic", num_nodes=80, seed=1), made, ["dgi"], seeds=(0, 1), budget=1, links=False,
+            device="cpu", out=tmp_path,
+        )  # fmt: skip
+
+
+def test_a_graph_with_too_few_edges_is_compared_without_links() -> None:
+    from dataclasses import replace
+
+    from torch_geometric.data import Data
+
+    data = gm.data.load("synthetic", num_nodes=80)
+    graph = data.graphs[0]
+    loops = graph.edge_index[:, graph.edge_index[0] == graph.edge_index[1]]
+    few = replace(data, graphs=(Data(x=graph.x, edge_index=loops, y=graph.y),))
+    found = comparing.compare(few, gm.recipe("default", *SMALL), ["dgi"], seeds=(0,), budget=1, device="cpu")
+    assert [line.problem for line in found.lines] == [""] * 4 and "links" not in found.lines[-1].scores
+
+
 def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(InputError, match=r"unknown method 'cca'.*cca-ssg"):
         contest(None, ["cca"])

@@ -27,12 +27,12 @@ def sizes(batch: Batch, count: int) -> list[int]:
 
 def test_a_subgraph_has_its_size_and_leaves_the_first_neighbourhood() -> None:
     torch.manual_seed(0)
-    view = augmented(paths(50, 20), ["subgraph"], torch.zeros(50, dtype=torch.long), 0.4)
+    view = augmented(paths(50, 20), ["subgraph"], torch.zeros(50, dtype=torch.long), 0.1, 0.4)
     assert sizes(view, 50) == [9] * 50  # ⌊0.4 · 20⌋ + 1
     for graph in range(50):
         nodes = view.x[view.batch == graph, 0]
         assert nodes.max() - nodes.min() == 8  # a piece of the path, in one
-    star = augmented(paths(50, 20), ["subgraph-published"], torch.zeros(50, dtype=torch.long), 0.4)
+    star = augmented(paths(50, 20), ["subgraph-published"], torch.zeros(50, dtype=torch.long), 0.1, 0.4)
     assert max(sizes(star, 50)) <= 3
 
 

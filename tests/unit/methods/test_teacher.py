@@ -54,16 +54,24 @@ def test_bgrl_begins_with_another_teacher_and_gives_it_no_gradient() -> None:
     assert any(not torch.equal(a, b) for a, b in zip(before, model.teacher.parameters(), strict=True))
 
 
-def test_graphmae2s_teacher_is_the_encoder_at_momentum_0() -> None:
+def test_graphmae2s_teacher_is_a_step_behind_at_momentum_0() -> None:
     from graphmae import decoders
 
     torch.manual_seed(0)
     model = methods.GraphMAE2(
         encoders.GAT(5, hidden_channels=8, heads=2), decoders.GAT(8, out_channels=5), momentum=0.0
     )
-    with torch.no_grad():
-        for weight in model.encoder.parameters():
-            weight.add_(1.0)
-    model.after_step()
-    copied = model.teacher.network[0]
-    assert all(torch.equal(a, b) for a, b in zip(copied.parameters(), model.encoder.parameters(), strict=True))
+    batch = Batch(torch.rand(9, 5), torch.arange(9).expand(2, -1))
+    for _ in range(2):
+        before = [weight.clone() for weight in model.encoder.parameters()]
+        model(batch)
+        with torch.no_grad():  # what the optimiser does
+            for weight in model.encoder.parameters():
+                weight.add_(1.0)
+        model.after_step()
+        taught = model.teacher.network[0].parameters()
+        assert all(torch.equal(a, b) for a, b in zip(taught, before, strict=True))
+    model.eval()
+    step = int(model.teacher.step)
+    model(batch)
+    assert int(model.teacher.step) == step  # a look at the loss moves nothing

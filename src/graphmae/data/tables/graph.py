@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +52,17 @@ class TableGraph(NodeDataset):
 
     def node_rows(self, rows: Tensor) -> Tensor:
         return rows[torch.from_numpy(self.rows)]
+
+    def with_graph(self, graph: Data) -> TableGraph:
+        """The same nodes with other edges; features that were made from edges are made anew."""
+        structure, x = self.treatment.get("structure"), graph.x
+        if structure:
+            ends = graph.edge_index[:, graph.edge_index[0] != graph.edge_index[1]].numpy()
+            block, _ = _structure(ends, len(x), bool(self.treatment["directed"]), structure, self.report)  # type: ignore[arg-type]
+            x = torch.cat([x[:, : -len(NAMES)], torch.from_numpy(block)], dim=1)
+        if self.treatment.get("edge_kinds"):
+            logger.warning("%s: features count the edges of each kind, those that are held out too", self.name)
+        return replace(self, graphs=(Data(x=x, edge_index=graph.edge_index),), splits={})
 
     def node_ids(self) -> pa.ChunkedArray | None:
         return self.ids
