@@ -58,7 +58,7 @@ class TableGraph(NodeDataset):
         structure, x = self.treatment.get("structure"), graph.x
         if structure:
             ends = graph.edge_index[:, graph.edge_index[0] != graph.edge_index[1]].numpy()
-            block, _ = _structure(ends, len(x), bool(self.treatment["directed"]), structure, self.report)  # type: ignore[arg-type]
+            block, _ = _structure(ends, len(x), bool(self.treatment["directed"]), structure, self.report)
             x = torch.cat([x[:, : -len(NAMES)], torch.from_numpy(block)], dim=1)
         if self.treatment.get("edge_kinds"):
             logger.warning("%s: features count the edges of each kind, those that are held out too", self.name)
