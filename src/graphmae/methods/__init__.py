@@ -15,6 +15,7 @@ from .graphcl import GraphCL
 from .graphmae import GraphMAE
 from .graphmae2 import GraphMAE2
 from .infograph import InfoGraph
+from .infomax import Infomax
 from .joint import Joint
 from .maskgae import MaskGAE
 from .mvgrl import MVGRL
@@ -35,6 +36,7 @@ __all__ = [
     "GraphMAE",
     "GraphMAE2",
     "InfoGraph",
+    "Infomax",
     "Joint",
     "MaskGAE",
     "Method",
