@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import logging
 import multiprocessing
-import random
 import statistics
 import time
 import zlib
@@ -36,16 +34,13 @@ from ..runtime.seed import check_seeds, preserved_randomness
 from ..training import quiet
 from ..training.progress import Display
 from . import pretrain as pretraining
-from .tune import parse_choice
+from .trials import trial_settings
 
 logger = logging.getLogger("graphmae")
 TRIAL_SEED = 1_000  # settings are chosen with another seed than those reported
 EPOCHS_FOR_MEMORY = 3
 FAILURES = (GraphMAEError, torch.OutOfMemoryError)
 LINK_SHARE = 0.1  # of the edges, held out
-# Tried for every method, beside what its class names in `tries`: factors of the recipe's own.
-LENGTHS = (1.0, 0.3, 3.0)
-RATES = (1.0, 0.3, 3.0)
 Work = Sequence[tuple[str, str, Callable[[], Line]]]
 READ_AS: dict[str, dict[str, Any]] = {"all-layers": {"layers": "all"}, "l2": {"l2": True}, "smooth": {"smooth": 10}}
 
@@ -119,33 +114,6 @@ def own_recipe(name: str, data: str) -> str:
     """The recipe of a method for a benchmark set; "" where there is none."""
     wanted = [f"{name}/{data}"] if name != "graphmae" else [f"node/{data}", f"graph/{data}"]
     return next((recipe for recipe in wanted if recipe in config.names()), "")
-
-
-def trial_settings(name: str, base: Recipe, budget: int) -> list[list[str]]:
-    """At most `budget` different settings of a method, as `base` has it first; the others drawn, always the same."""
-    space: dict[str, list[Any]] = {
-        "train.epochs": [max(1, round(base.train.epochs * factor)) for factor in LENGTHS],
-        "train.lr": [base.train.lr * factor for factor in RATES],
-        **{choice.key: list(choice.values) for choice in map(parse_choice, methods.REGISTRY.get(name).tries)},  # type: ignore[attr-defined]
-    }
-    usual = {key: _current(base, name, key, values[0]) for key, values in space.items()}
-    every = itertools.product(*space.values())
-    settings = {
-        tuple(f"{key}={_text(value)}" for key, value in zip(space, values, strict=True) if value != usual[key])
-        for values in every
-    }
-    others = sorted(settings - {()})
-    return [[]] + [list(one) for one in random.Random(name).sample(others, min(budget - 1, len(others)))]
-
-
-def _current(base: Recipe, name: str, key: str, otherwise: Any) -> Any:
-    """What a recipe has for a key if its method is `name`."""
-    section, _, option = key.partition(".")
-    if section == "method":
-        parameter = methods.REGISTRY.options(name).get(option)
-        otherwise = otherwise if parameter is None else parameter.default
-        return base.method.options.get(option, otherwise) if base.method.name == name else otherwise
-    return base.to_dict().get(section, {}).get(option, otherwise)
 
 
 class _Arena:
@@ -375,7 +343,3 @@ def _fits(name: str, dataset: Dataset) -> bool:
 def _kinds(name: str) -> str:
     words = {"node": "single graphs", "graph": "many graphs", "molecule": "molecules"}
     return " and ".join(words[task] for task in methods.REGISTRY.get(name).tasks)  # type: ignore[attr-defined]
-
-
-def _text(value: object) -> str:
-    return repr(value) if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else f"{value:g}"

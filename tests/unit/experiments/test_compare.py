@@ -10,6 +10,7 @@ import graphmae as gm
 from graphmae import methods
 from graphmae.experiments import compare as comparing
 from graphmae.experiments import pretrain as pretraining
+from graphmae.experiments.trials import trial_settings
 from graphmae.report.contest import Contest, Line
 from graphmae.runtime.errors import GraphMAEError, InputError
 
@@ -62,15 +63,15 @@ def test_all_get_the_same_and_a_finished_line_is_not_run_again(tmp_path: Path, m
 def test_trials_are_distinct_the_same_number_for_all_and_begin_with_the_defaults() -> None:
     base = gm.recipe("default")
     for name in methods.names():
-        tried = comparing.trial_settings(name, base, 5)
+        tried = trial_settings(name, base, 5)
         assert len(tried) == 5 and tried[0] == [] and len({tuple(one) for one in tried}) == 5
-        assert tried == comparing.trial_settings(name, base, 5)
-        assert comparing.trial_settings(name, base, 1) == [[]]
+        assert tried == trial_settings(name, base, 5)
+        assert trial_settings(name, base, 1) == [[]]
 
 
 def test_trials_differ_from_what_the_recipe_has() -> None:
     base = gm.recipe("default", "mask.rate=0.75", "loss.gamma=2")
-    tried = comparing.trial_settings("graphmae", base, 100)
+    tried = trial_settings("graphmae", base, 100)
     assert len(tried) == len({tuple(one) for one in tried}) == 81
     assert not any("mask.rate=0.75" in one or "loss.gamma=2" in one for one in tried)
     assert any("mask.rate=0.5" in one for one in tried)
