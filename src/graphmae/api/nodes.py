@@ -27,7 +27,7 @@ from ..methods import Method
 from ..results import Result
 from ..runtime.device import numerics, resolve_device
 from ..runtime.environment import hardware, peak_bytes, versions
-from ..runtime.errors import InputError, unknown
+from ..runtime.errors import ConfigError, InputError, unknown
 from ..runtime.files import check_out, replacing
 from ..runtime.seed import check_seeds
 from ..training import Progress, quiet
@@ -143,6 +143,8 @@ def links(
     has its own edges and its own pre-training.
     """
     used, numbers = resolve_device(device), check_seeds(seeds)
+    if way not in (*evaluation.LINK_WAYS, "own"):
+        raise ConfigError(unknown("way to score links", way, (*evaluation.LINK_WAYS, "own")))
     if recipe == auto.AUTO:
         recipe = LINKS
         logger.info("links: MaskGAE, which learns from hidden edges (recipe %s); GraphMAE is --recipe default", LINKS)

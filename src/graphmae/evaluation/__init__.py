@@ -7,7 +7,7 @@ from .fingerprints import fingerprint_scores
 from .frozen import frozen_scores
 from .graphs import GraphEvaluator
 from .linear_probe import linear_probes
-from .links import EdgeSplit, common_neighbours, edge_embeddings, link_scores, split_edges
+from .links import LINK_WAYS, EdgeSplit, common_neighbours, edge_embeddings, link_scores, split_edges
 from .metrics import roc_auc, score
 from .neighbours import neighbour_score
 from .nodes import NodeEvaluator
@@ -18,6 +18,7 @@ from .untrained import settle_norms
 __all__ = [
     "BASELINES",
     "FINGERPRINT_ROWS",
+    "LINK_WAYS",
     "EdgeSplit",
     "Evaluator",
     "GraphEvaluator",

@@ -21,6 +21,7 @@ from ..runtime.errors import ConfigError, DataError, unknown
 WAYS = ("hadamard", "concat")  # of one row for an edge
 AUTO = "auto"  # of all ways to score a pair, the best one on validation
 PLAIN = ("cosine", "dot")  # without a model
+LINK_WAYS = (AUTO, *WAYS, *PLAIN)
 ScorePairs = Callable[[Tensor], Tensor]  # [2, M] pairs → [M], the higher the likelier an edge
 MIN_EDGES = 20
 

@@ -41,9 +41,24 @@ class Interrupted(GraphMAEError):
     exit_code = 130
 
 
+MOST_LISTED = 40
+
+
 def unknown(what: str, name: str, allowed: Iterable[str]) -> str:
-    """'unknown encoder 'gta'; did you mean 'gat'? Allowed: gat, gcn, gin'."""
+    """What is wrong with a name, and what it may have been meant to be; of many names, those that resemble it.
+
+    >>> unknown("encoder", "gta", ["gat", "gcn", "gin"])
+    "unknown encoder 'gta'; did you mean 'gat'? Allowed: gat, gcn, gin"
+    """
     allowed = sorted(allowed)
     close = difflib.get_close_matches(name, allowed, n=1, cutoff=0.5)
+    listed = allowed
+    if len(allowed) > MOST_LISTED:
+        alike = [other for other in allowed if name in other]
+        listed = (alike or difflib.get_close_matches(name, allowed, n=10, cutoff=0.3))[:MOST_LISTED]
+        close = [] if len(alike) > 1 else close
     hint = f"; did you mean {close[0]!r}?" if close else "."
-    return f"unknown {what} {name!r}{hint} Allowed: {', '.join(allowed) or 'none'}"
+    names = ", ".join(listed) or "none"
+    if len(listed) < len(allowed):
+        return f"unknown {what} {name!r}{hint} Of {len(allowed)} known: {names}"
+    return f"unknown {what} {name!r}{hint} Allowed: {names}"
