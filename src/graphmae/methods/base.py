@@ -34,6 +34,7 @@ class Method(nn.Module):
             they are kept with the state of a training, and not in a checkpoint.
         tasks: kinds of data it learns from: "node" (one graph), "graph" (many), "molecule".
         needs_encoder: the name of the only encoder it works with, where there is one.
+        fixed_shapes: whether its steps can be recorded wherever its encoder's can.
         changes_edges: whether it hides edges from the encoder: features of edges are then needed one by one.
         loss_is_criterion: whether the loss is `criterion` of something and nothing else.
         tries: what is worth trying, the usual value first, written as for `graphmae tune`: "mask.rate=0.5,0.75".
@@ -45,6 +46,7 @@ class Method(nn.Module):
     training_only: ClassVar[tuple[str, ...]] = ()
     tasks: ClassVar[tuple[str, ...]] = ("node", "graph", "molecule")
     needs_encoder: ClassVar[str] = ""
+    fixed_shapes: ClassVar[bool] = False
     changes_edges: ClassVar[bool] = False
     loss_is_criterion: ClassVar[bool] = True
     tries: tuple[str, ...] = ()
@@ -57,7 +59,7 @@ class Method(nn.Module):
 
     @property
     def records_steps(self) -> bool:
-        return False
+        return self.fixed_shapes and bool(getattr(self.encoder, "records_steps", False))
 
     @property
     def takes_padding(self) -> bool:

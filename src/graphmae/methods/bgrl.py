@@ -30,6 +30,7 @@ class BGRL(Method):
         drop_edge, mask_feature: shares hidden from the first view; drop_edge_2, mask_feature_2: from the second.
     """
 
+    fixed_shapes = True
     tries = ("method.drop_edge=0.2,0.4", "method.mask_feature=0.2,0.4", "method.momentum=0.99,0.996")
     changes_edges = True
     training_only = ("teacher",)
@@ -53,10 +54,6 @@ class BGRL(Method):
         self.predictor = MLP(width, predictor_channels, width)
         self.teacher = Teacher(encoder, momentum, rising=True, fresh=True)
         self.rates = (drop_edge, mask_feature), (drop_edge_2, mask_feature_2)
-
-    @property
-    def records_steps(self) -> bool:
-        return bool(getattr(self.encoder, "records_steps", False))
 
     def prepare(self, steps: int) -> None:
         self.teacher.prepare(steps)

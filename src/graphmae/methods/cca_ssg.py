@@ -28,6 +28,7 @@ class CCASSG(Method):
     """
 
     changes_edges = True
+    fixed_shapes = True
     tries = ("method.drop_edge=0.4,0.2,0.6", "method.mask_feature=0.1,0.3", "method.decorrelate=1e-3,5e-4")
 
     def __init__(
@@ -37,10 +38,6 @@ class CCASSG(Method):
         check_rates(drop_edge=drop_edge, mask_feature=mask_feature)
         self.encoder, self.decorrelate = encoder, decorrelate
         self.drop_edge, self.mask_feature = drop_edge, mask_feature
-
-    @property
-    def records_steps(self) -> bool:
-        return bool(getattr(self.encoder, "records_steps", False))
 
     def loss(self, batch: Batch) -> Tensor:
         views = [random_view(batch, self.drop_edge, self.mask_feature) for _ in range(2)]

@@ -25,6 +25,7 @@ class DGI(Method):
         mask_feature: share of the columns hidden in every step, as in GGD.
     """
 
+    fixed_shapes = True
     tries = ("method.score=summary,sum", "method.mask_feature=0.0,0.2")
 
     def __init__(
@@ -37,10 +38,6 @@ class DGI(Method):
         # As published: Xavier's rule for a bilinear layer, whose bound is some √(width / 2) times below a matrix's.
         self.weight = nn.Parameter(nn.init.xavier_uniform_(torch.empty(1, width, width))[0])
         self.bias = nn.Parameter(torch.zeros(1))
-
-    @property
-    def records_steps(self) -> bool:
-        return bool(getattr(self.encoder, "records_steps", False))
 
     def loss(self, batch: Batch) -> Tensor:
         edges, x = batch.edges(self.encoder), mask_columns(batch.x, self.mask_feature)

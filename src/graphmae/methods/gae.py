@@ -35,6 +35,7 @@ class GAE(Method):
             of rows at a time. Of many graphs side by side, pairs within them are drawn.
     """
 
+    fixed_shapes = True
     tries = ("method.variational=false,true",)
 
     def __init__(self, encoder: nn.Module, variational: bool = False, negatives: int = 0) -> None:
@@ -44,10 +45,6 @@ class GAE(Method):
         self.encoder, self.negatives = encoder, negatives
         width = int(encoder.out_channels)  # type: ignore[arg-type]
         self.to_deviation = Linear(width, width, bias=False) if variational else None
-
-    @property
-    def records_steps(self) -> bool:
-        return bool(getattr(self.encoder, "records_steps", False))
 
     def loss(self, batch: Batch) -> Tensor:
         code, penalty = self.encode(batch), 0.0

@@ -38,6 +38,7 @@ class GRACE(Method):
     """
 
     changes_edges = True
+    fixed_shapes = True
     tries = ("method.temperature=0.4,0.7,0.9", "method.drop_edge=0.3,0.5", "method.mask_feature=0.3,0.1")
 
     def __init__(
@@ -63,10 +64,6 @@ class GRACE(Method):
         self.projector = MLP(width, projector_channels, width, activation="elu")
         self.temperature, self.negatives, self.block = temperature, negatives, block
         self.rates = (drop_edge, mask_feature), (drop_edge_2, mask_feature_2)
-
-    @property
-    def records_steps(self) -> bool:
-        return bool(getattr(self.encoder, "records_steps", False))
 
     def loss(self, batch: Batch) -> Tensor:
         views = [random_view(batch, *rates) for rates in self.rates]

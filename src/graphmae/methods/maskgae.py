@@ -86,6 +86,7 @@ class MaskGAE(Method):
     """
 
     changes_edges = True
+    fixed_shapes = True
     tries = ("method.kind=edge,path", "method.rate=0.7,0.5", "method.degree=0.0,0.01")
 
     def __init__(
@@ -103,10 +104,6 @@ class MaskGAE(Method):
         self.encoder = encoder
         width = int(encoder.out_channels)  # type: ignore[arg-type]
         self.edges = HiddenEdges(width, decoder_channels, rate, kind, walk, degree, decoder_dropout, leaky)
-
-    @property
-    def records_steps(self) -> bool:
-        return bool(getattr(self.encoder, "records_steps", False))
 
     def loss(self, batch: Batch) -> Tensor:
         loss: Tensor = self.edges(self.encoder, batch)
