@@ -95,14 +95,21 @@ class StackedEncoder(Encoder):
             x = x if views[0].rows is None or adj.col.is_cuda else x.among(views[0].needed)
             views[0] = replace(views[0], nodes=x.nodes)
         if self.output == "all":
-            hidden: list[Tensor] = []
-            for block, view in zip(self.blocks, views, strict=True):
-                hidden.append(block(hidden[-1] if hidden else x, view))
-            return torch.cat(hidden, dim=1)
+            return torch.cat(self._each(x, views), dim=1)
         after = [*(float(block.dropout) if block.training else 0.0 for block in self.blocks[1:]), 0.0]  # type: ignore[arg-type]
         for i, (block, view) in enumerate(zip(self.blocks, views, strict=True)):
             x = block(x, view, dropped=i > 0, drop=after[i])
         return x  # type: ignore[return-value]
+
+    def every_block(self, x: Tensor, edge_index: Tensor | kernels.Adjacency) -> list[Tensor]:
+        """[N, width] what each block gives, the last one last."""
+        return self._each(x, [kernels.View(kernels.adjacency(edge_index, x.size(0)))] * len(self.blocks))
+
+    def _each(self, x: Tensor | MaskedInput, views: list[kernels.View]) -> list[Tensor]:
+        hidden: list[Tensor] = []
+        for block, view in zip(self.blocks, views, strict=True):
+            hidden.append(block(hidden[-1] if hidden else x, view))
+        return hidden
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,9 @@ def linear_model_score(train: Rows, val: Rows, test: Rows) -> float | None:
     if len(x) > MAX_ROWS or len(np.unique(y)) < 2:
         return None
     scale = np.sqrt(np.square(x).mean()) or 1.0
+    if x.shape[0] < x.shape[1]:  # weights are sums of training rows: their span is all that counts, whatever the width
+        span = np.linalg.qr(x.T)[0]
+        x, val_x, test_x = x @ span, val_x @ span, test_x @ span
     best, score = -1.0, 0.0
     for strength in STRENGTHS:
         with warnings.catch_warnings():

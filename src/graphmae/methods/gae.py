@@ -12,18 +12,19 @@ from torch.nn import functional as F
 
 from .. import kernels
 from ..batching import Batch
-from ..layers import Linear
+from ..encoders import StackedEncoder
 from ..runtime.errors import ConfigError
 from .base import REGISTRY, Method
 from .pairs import other_pairs, undirected
+from .teacher import another
 
 
 @REGISTRY.register("gae")
 class GAE(Method):
     """Fits σ(zᵢᵀzⱼ) to the adjacency with ones on its diagonal, edges weighed up to count as much as the rest.
 
-    With `variational` (VGAE), z ~ N(µ, σ²) with µ the encoder's code and log σ a linear map of it, and a penalty for
-    leaving N(0, 1).
+    With `variational` (VGAE), z ~ N(µ, σ²) with µ the encoder's code and log σ that of a second last layer beside its
+    own, and a penalty for leaving N(0, 1).
 
     >>> from graphmae import encoders
     >>> model = GAE(encoders.GCN(64, hidden_channels=32, out_channels=16, dropout=0.0, plain_output=True))
@@ -36,20 +37,28 @@ class GAE(Method):
     """
 
     fixed_shapes = True
-    tries = ("method.variational=false,true",)
+    training_only = ("deviation",)
+    tries = ("method.negatives=0,1,5",)
 
     def __init__(self, encoder: nn.Module, variational: bool = False, negatives: int = 0) -> None:
         super().__init__()
         if negatives < 0:
             raise ConfigError(f"negatives must be at least 0, not {negatives}")
         self.encoder, self.negatives = encoder, negatives
-        width = int(encoder.out_channels)  # type: ignore[arg-type]
-        self.to_deviation = Linear(width, width, bias=False) if variational else None
+        self.deviation: nn.Module | None = None
+        if variational:
+            if not isinstance(encoder, StackedEncoder) or len(encoder.blocks) < 2 or encoder.output != "last":
+                raise ConfigError("variational needs an encoder of at least two layers with encoder.output = 'last'")
+            self.deviation = another(encoder.blocks[-1])
 
     def loss(self, batch: Batch) -> Tensor:
-        code, penalty = self.encode(batch), 0.0
-        if self.to_deviation is not None:
-            mean, log_deviation = code, self.to_deviation(code).clamp(max=10)
+        if self.deviation is None:
+            code, penalty = self.encode(batch), 0.0
+        else:
+            edges = batch.edges(self.encoder)
+            assert isinstance(self.encoder, StackedEncoder)
+            *_, hidden, mean = self.encoder.every_block(batch.x, edges)
+            log_deviation = self.deviation(hidden, kernels.View(kernels.adjacency(edges, len(hidden)))).clamp(max=10)
             variance = (2 * log_deviation).exp()
             code = mean + torch.randn_like(mean) * log_deviation.exp() if self.training else mean
             penalty = -(1 + 2 * log_deviation - mean.square() - variance).sum(1).mean() / (2 * len(mean))

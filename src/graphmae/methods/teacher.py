@@ -9,6 +9,15 @@ import torch
 from torch import nn
 
 
+def another(network: nn.Module) -> nn.Module:
+    """A network of the same shape with initial weights of its own."""
+    made = copy.deepcopy(network)
+    for part in made.modules():
+        if callable(reset := getattr(part, "reset_parameters", None)):
+            reset()
+    return made
+
+
 class Teacher(nn.Module):
     """`network` as it was a while ago: after every step w ← m·w + (1 − m)·(the student's weight).
 
@@ -25,12 +34,9 @@ class Teacher(nn.Module):
 
     def __init__(self, student: nn.Module, momentum: float, rising: bool = False, fresh: bool = False) -> None:
         super().__init__()
-        self.network = copy.deepcopy(student).requires_grad_(False)
+        network = another(student) if fresh else copy.deepcopy(student)
+        self.network = network.requires_grad_(False)
         self.momentum, self.rising = momentum, rising
-        if fresh:
-            for part in self.network.modules():
-                if callable(reset := getattr(part, "reset_parameters", None)):
-                    reset()
         self.register_buffer("step", torch.zeros(()))
         self.register_buffer("steps", torch.ones(()))
 

@@ -7,7 +7,7 @@ import torch
 
 from graphmae.config import Evaluation
 from graphmae.evaluation import cluster_scores, linear_probes, neighbour_score, score
-from graphmae.evaluation.linear_model import linear_model_score
+from graphmae.evaluation.linear_model import STRENGTHS, linear_model_score
 
 CPU = torch.device("cpu")
 
@@ -100,6 +100,22 @@ def test_the_converged_model_does_not_depend_on_the_scale_of_its_input() -> None
     assert linear_model_score(*tiny) == pytest.approx(whole, abs=1.7)
     few_steps = Evaluation(lr=0.01, epochs=20)
     assert linear_probes(*tiny, 3, few_steps, [0], CPU)[0]["last"] < whole
+
+
+def test_a_linear_model_on_few_wide_rows_is_the_one_on_all_columns() -> None:
+    from sklearn.linear_model import LogisticRegression
+
+    turn = torch.linalg.qr(torch.randn(200, 200, generator=torch.Generator().manual_seed(0)))[0][:3]
+    noise = torch.Generator().manual_seed(1)
+    rows = [(x @ turn + 0.2 * torch.randn(len(x), 200, generator=noise), y) for x, y in map(blobs, (0, 1, 2))]
+    (x, y), val, test = rows
+    scale = float(x.double().square().mean().sqrt())
+    found = []
+    for strength in STRENGTHS:
+        model = LogisticRegression(C=strength, max_iter=500).fit(x.double() / scale, y)
+        found.append([100 * float(model.score(part.double() / scale, labels)) for part, labels in (val, test)])
+    best = max(range(len(found)), key=lambda i: found[i][0])
+    assert linear_model_score(*rows) == pytest.approx(found[best][1])
 
 
 def test_the_converged_model_chooses_on_validation_alone() -> None:

@@ -17,6 +17,7 @@ from graphmae.methods.gae import _AllPairs
 from graphmae.methods.grace import info_nce
 from graphmae.methods.graphcl import on_simplex
 from graphmae.methods.pairs import undirected
+from graphmae.runtime.errors import ConfigError
 
 _ONE_WAY = torch.tensor([[0, 0, 1, 2, 3, 4, 5, 6, 0, 2], [1, 3, 2, 4, 5, 7, 8, 7, 8, 6]])
 EDGES = torch.cat([_ONE_WAY, _ONE_WAY.flip(0), torch.arange(9).expand(2, -1)], dim=1)
@@ -67,6 +68,32 @@ def test_gae_over_all_pairs_is_the_published_loss() -> None:
     got = _AllPairs.apply(z, *undirected(kernels.adjacency(EDGES, 9)).ends, 4)
     assert float(got.detach()) == pytest.approx(float(want.detach()))
     assert torch.allclose(torch.autograd.grad(got, z)[0], torch.autograd.grad(want, z)[0])
+
+
+def test_vgae_has_two_last_layers_over_one_first_and_the_published_penalty() -> None:
+    torch.manual_seed(0)
+    encoder = encoders.GCN(5, hidden_channels=4, out_channels=3, dropout=0.0, plain_output=True, bias=False)
+    model = methods.GAE(encoder, variational=True).eval()
+    batch = Batch(torch.rand(9, 5), EDGES)
+    hidden, mean = encoder.every_block(batch.x, EDGES)
+    assert torch.equal(mean, encoder(batch.x, EDGES))
+    assert model.deviation is not None
+    other = model.deviation.conv.weight
+    assert not torch.equal(other, encoder.blocks[1].conv.weight)
+    averaged = kernels.aggregate(
+        kernels.View(adj := kernels.adjacency(EDGES, 9)), hidden.unsqueeze(1), adj.symmetric_weight
+    ).squeeze(1)
+    log_deviation = averaged @ other.t()
+    kl = -0.5 / 9 * (1 + 2 * log_deviation - mean**2 - (2 * log_deviation).exp()).sum(1).mean()
+    want = _AllPairs.apply(mean, *undirected(adj).ends) + kl
+    assert float(model(batch).detach()) == pytest.approx(float(want.detach()), abs=1e-6)
+    model.train()
+    assert float(model(batch).detach()) != pytest.approx(float(want.detach()), abs=1e-6)  # codes are drawn
+
+
+def test_vgae_refuses_an_encoder_without_a_layer_before_the_last() -> None:
+    with pytest.raises(ConfigError, match="two layers"):
+        methods.GAE(encoders.GCN(5, hidden_channels=4, num_layers=1), variational=True)
 
 
 def test_cca_takes_a_constant_column_and_has_the_published_loss() -> None:
