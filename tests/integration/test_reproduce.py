@@ -86,3 +86,37 @@ def test_a_number_of_the_page_is_what_its_command_gives(tmp_path: Path) -> None:
     for row in ("raw", "untrained", "wl", "pretrained"):
         for rule in ("folds", "chosen"):
             assert ours.scores(row, rule)[0] == pytest.approx(committed.scores(row, rule)[0], abs=1.2), (row, rule)
+
+
+START = ("molecule/zinc-infomax", "data.name=nci", "train.epochs=1", "encoder.hidden_channels=8")
+SHORT = ("finetune.baselines=['frozen']", "finetune.epochs=1")
+
+
+@pytest.mark.data
+def test_experiments_with_one_start_share_its_pre_training(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    pytest.importorskip("rdkit")
+    wanted = [
+        Experiment("method", group, "infomax", f"molecule/{group}", 1, SHORT, START) for group in ("bace", "bbbp")
+    ]
+    monkeypatch.setattr(reproduction, "experiments_of", lambda table: wanted)
+    trained = []
+    once = reproduction.pretrain_once
+    monkeypatch.setattr(reproduction, "pretrain_once", lambda *a, **k: trained.append(a[0].id) or once(*a, **k))
+    gm.reproduce("method", tmp_path, device="cpu", progress=False)
+    assert trained == ["molecule/zinc-infomax"]
+    for group in ("bace", "bbbp"):
+        entry = read_ledger(tmp_path / f"results/method-{group}.json")["infomax"]
+        assert entry.changes == [*SHORT, f"from {' '.join(START)}"]
+        assert set(entry.rows) == {"pretrained", "frozen", "frozen-untrained"}
+    gm.reproduce("method", tmp_path, device="cpu", progress=False)
+    assert len(trained) == 1
+
+
+def test_without_molecules_to_begin_with_the_entry_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    start = ("molecule/zinc-infomax", "train.epochs=1")
+    wanted = [Experiment("method", "bace", "infomax", "molecule/bace", 1, SHORT, start)]
+    monkeypatch.setattr(reproduction, "experiments_of", lambda table: wanted)
+    monkeypatch.setenv("GRAPHMAE_DATA", str(tmp_path))
+    monkeypatch.setenv("GRAPHMAE_CACHE", str(tmp_path / "cache"))
+    gm.reproduce("method", tmp_path, device="cpu", progress=False)
+    assert "no pre-trained model" in read_ledger(tmp_path / "results/method-bace.json")["infomax"].unavailable

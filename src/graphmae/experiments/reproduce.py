@@ -14,12 +14,14 @@ from typing import Any
 import torch
 
 from .. import config, methods
+from .. import data as datasets
 from ..report import Comparison, Entry, Experiment, entry_of, experiments_of, read_ledger, write_ledger
 from ..runtime.errors import DataError, GraphMAEError, InputError, Interrupted
 from ..training import quiet
 from ..training.progress import Display
 from . import run as experiment
 from .folder import RunFolder
+from .pretrain import pretrain_once
 
 logger = logging.getLogger("graphmae")
 
@@ -49,6 +51,8 @@ def reproduce(
     out, devices = Path(out), _devices(device)
     work = [(e, out, root, jobs) for e in wanted if not _is_done(e, out)]
     logger.info("%s: %d experiments, %d of them done", table, len(wanted), len(wanted) - len(work))
+    for start in dict.fromkeys(e.pretrain for e, *_ in work if e.pretrain):
+        _pretrain(start, out, root, devices[0], display)
     if len(devices) > 1 and len(work) > 1:
         context = multiprocessing.get_context("spawn")
         free: Any = context.Queue()
@@ -63,13 +67,31 @@ def reproduce(
     return wanted
 
 
+def _start(pretrain: Sequence[str], out: Path) -> RunFolder:
+    """Where the model an experiment starts from is kept."""
+    name = "-".join(text.replace("/", "-").replace("=", "-") for text in pretrain)
+    return RunFolder(out / "pretrained" / name)
+
+
+def _pretrain(start: Sequence[str], out: Path, root: str | Path | None, device: str, display: Display) -> None:
+    """What several experiments start from; without data they say so themselves, each in its own entry."""
+    folder = _start(start, out)
+    if folder.holds_model:
+        return
+    recipe = config.load(start[0], start[1:])
+    try:
+        dataset = datasets.load(recipe.data.name, root, **recipe.data.options)
+    except DataError as error:
+        logger.warning("%s: no data (%s)", start[0], error)
+        return
+    label, resume = f"pretrain {' '.join(start)}", folder.holds_run
+    pretrain_once(recipe, dataset, 0, torch.device(device), folder=folder, resume=resume, display=display, label=label)
+
+
 def _is_done(e: Experiment, out: Path) -> bool:
     entry = read_ledger(out / "results" / e.file).get(e.name)
     return (
-        entry is not None
-        and entry.recipe == e.recipe
-        and entry.changes == list(e.changes)
-        and len(entry.seeds) >= e.seeds
+        entry is not None and entry.recipe == e.recipe and entry.changes == e.settings and len(entry.seeds) >= e.seeds
     )
 
 
@@ -85,7 +107,11 @@ def _run(e: Experiment, out: Path, root: str | Path | None, jobs: int, device: s
     """One experiment; data that cannot be had, or a run that fails, is an entry that says so."""
     folder, began = RunFolder(out / e.table / e.group / e.name), time.monotonic()
     try:
-        recipe = config.load(e.recipe, e.changes)
+        start = _start(e.pretrain, out)
+        if e.pretrain and not start.holds_model:
+            raise DataError(f"no pre-trained model, for want of the molecules of {e.pretrain[0]}")
+        begin = [f"finetune.checkpoint={start.path}"] if e.pretrain else []
+        recipe = config.load(e.recipe, [*e.changes, *begin])
         methods.check(recipe)
         resume = folder.holds_run
         result = experiment.run(
@@ -96,10 +122,10 @@ def _run(e: Experiment, out: Path, root: str | Path | None, jobs: int, device: s
     except DataError as error:
         logger.warning("%s/%s: no data (%s)", e.group, e.name, error)
         short = textwrap.shorten(str(error).split(" (and ")[0], 100, placeholder=" …")
-        return Entry(e.recipe, list(e.changes), unavailable=f"data not at hand: {short}")
+        return Entry(e.recipe, e.settings, unavailable=f"data not at hand: {short}")
     except GraphMAEError as error:
         logger.warning("%s/%s failed: %s", e.group, e.name, error)
-        return Entry(e.recipe, list(e.changes), unavailable=f"failed: {error}")
+        return Entry(e.recipe, e.settings, unavailable=f"failed: {error}")
     logger.info("%s/%s: %.2f ± %.2f, %.0f s", e.group, e.name, result.mean, result.std, time.monotonic() - began)
     return entry_of(e, result, time.monotonic() - began)
 

@@ -68,7 +68,7 @@ def entry_of(experiment: Experiment, result: Result, seconds: float | None = Non
     changed = any(not change.startswith("evaluation.") for change in experiment.changes)
     return Entry(
         recipe=experiment.recipe,
-        changes=list(experiment.changes),
+        changes=experiment.settings,
         rule=result.rule,
         metric=result.metric,
         published=None if changed else result.published,

@@ -14,6 +14,8 @@ from .paper import (
     GRAPH_SETS,
     MASK_RATES,
     METHOD_SETS,
+    MOLECULE_METHOD_SETS,
+    MOLECULE_METHODS,
     MOLECULE_SETS,
     NODE_METHODS,
     NODE_SETS,
@@ -37,6 +39,7 @@ def blocks(results: Path) -> dict[str, str]:
         "curve-gamma": lambda folder: curve_table(folder, "gamma", GAMMAS),
         "method-nodes": method_nodes,
         "method-graphs": method_graphs,
+        "method-molecules": method_molecules,
         "provenance": provenance,
     }
     return {name: make(results) for name, make in made.items()}
@@ -113,6 +116,30 @@ def method_graphs(results: Path) -> str:
             cells.append(cell(_scores(ledger, f"infograph{kind}", "untrained", "folds")))
             cells += [published_cell(_published(ledger, name)) if not kind else "–" for name in GRAPH_METHODS]
             out.append(f"| {title} | {said} | {' | '.join(cells)} |")
+    return "\n".join(out)
+
+
+def method_molecules(results: Path) -> str:
+    """ROC-AUC of other ways to pre-train on the same molecules, for as many epochs: fine-tuned, and frozen."""
+    titles = [MOLECULE_SETS[group] for group in MOLECULE_METHOD_SETS]
+    out = [f"| | {' | '.join(titles)} | average |", "|---" * (len(titles) + 2) + "|"]
+    ledgers = [read_ledger(results / f"method-{group}.json") for group in MOLECULE_METHOD_SETS]
+    kinds = {"pretrained": "last epoch", "frozen": "frozen", "frozen-untrained": "untrained, frozen"}
+    for row, said in kinds.items():
+        for name, (title, _, _) in MOLECULE_METHODS.items():
+            columns = [_scores(ledger, name, row, "last") for ledger in ledgers]
+            if row == "frozen-untrained":
+                if name != "graphmae":
+                    continue
+                title = "encoder"
+            means = [statistics.fmean(scores) for scores in columns if scores]
+            average = f"{statistics.fmean(means):.1f}" if len(means) == len(columns) else "–"
+            cells = " | ".join(cell(_once(scores), 1) for scores in columns)
+            out.append(f"| {title}, {said} | {cells} | {average} |")
+    for title, _, figures in MOLECULE_METHODS.values():
+        if figures[0] != "–":
+            average = f"{statistics.fmean(map(float, figures)):.1f}"
+            out.append(f"| {title}, published | {' | '.join(figures)} | {average} |")
     return "\n".join(out)
 
 
@@ -212,7 +239,7 @@ def provenance(results: Path) -> str:
     """Which file, made by which commit, on what."""
     out = ["| file | experiments | commit | hardware |", "|---|---|---|---|"]
     for path in sorted(results.glob("*.json")):
-        if path.name.startswith(("node-", "graph-", "molecule-", "ablation-")):
+        if path.name.startswith(("node-", "graph-", "molecule-", "ablation-", "method-")):
             by_source: dict[tuple[str, str], list[str]] = {}
             for name, entry in read_ledger(path).items():
                 commits = ", ".join(part[:10] + part[40:] for part in entry.commit.split(", "))
