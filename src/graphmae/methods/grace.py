@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import torch
@@ -16,6 +15,8 @@ from ..layers import MLP
 from ..runtime.errors import ConfigError
 from .base import REGISTRY, Method
 from .views import check_rates, random_view
+
+COLDEST = 0.02  # below it e^(1/τ), which a cosine of 1 gives, leaves the range of float32
 
 
 @REGISTRY.register("grace")
@@ -57,8 +58,8 @@ class GRACE(Method):
         check_rates(
             drop_edge=drop_edge, drop_edge_2=drop_edge_2, mask_feature=mask_feature, mask_feature_2=mask_feature_2
         )
-        if temperature <= 0 or block < 1 or negatives < 0:
-            raise ConfigError("temperature must be above 0, block at least 1 and negatives at least 0")
+        if temperature < COLDEST or block < 1 or negatives < 0:
+            raise ConfigError(f"temperature must be at least {COLDEST}, block at least 1 and negatives at least 0")
         self.encoder = encoder
         width = int(encoder.out_channels)  # type: ignore[arg-type]
         self.projector = MLP(width, projector_channels, width, activation="elu")
@@ -100,20 +101,17 @@ class _InfoNCE(Function):
 
 def _at_once(u: Tensor, v: Tensor, temperature: float) -> tuple[Tensor, Tensor, Tensor]:
     """The loss summed over nodes, and its gradients times τ; every similarity is computed once."""
-    cross, ours, theirs = (a @ b.t() / temperature for a, b in ((u, v), (u, u), (v, v)))
-    positive = cross.diagonal()
+    cross, ours, theirs = (((a / temperature) @ b.t()).exp_() for a, b in ((u, v), (u, u), (v, v)))
     for own in (ours, theirs):
-        own.fill_diagonal_(-math.inf)
-    sums = [torch.logaddexp(rows.logsumexp(1), own.logsumexp(1)) for rows, own in ((cross, ours), (cross.t(), theirs))]
-    loss = sum((total - positive).sum() for total in sums)
-    share = (cross - sums[0].unsqueeze(1)).exp() + (cross - sums[1]).exp()
-    share.diagonal().sub_(2)
-    grads = [share @ v, share.t() @ u]
-    for grad, rows, own, total in zip(grads, (u, v), (ours, theirs), sums, strict=True):
-        own.sub_(total.unsqueeze(1)).exp_()
-        grad.add_((own + own.t()) @ rows)
-    assert isinstance(loss, Tensor)
-    return loss, grads[0], grads[1]
+        own.fill_diagonal_(0)
+    positive = (u * v).sum(1) / temperature
+    sums = cross.sum(1) + ours.sum(1), cross.sum(0) + theirs.sum(1)
+    loss = (sums[0].log() + sums[1].log() - 2 * positive).sum()
+    share_u, share_v = (1 / total.unsqueeze(1) for total in sums)
+    cross.mul_(share_u + share_v.t())
+    grad_u = cross @ v + ours.mul_(share_u + share_u.t()) @ u - 2 * v
+    grad_v = cross.t() @ u + theirs.mul_(share_v + share_v.t()) @ v - 2 * u
+    return loss, grad_u, grad_v
 
 
 def _in_blocks(u: Tensor, v: Tensor, among: Tensor, temperature: float, block: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -126,18 +124,17 @@ def _in_blocks(u: Tensor, v: Tensor, among: Tensor, temperature: float, block: i
         for part in numbers.split(block):
             rows, mates = a[part], b[part]
             positive = (rows * mates).sum(1, keepdim=True) / temperature
-            scores = torch.cat([rows @ other.t(), rows @ own.t()], dim=1).div_(temperature)
             itself = part.unsqueeze(1) == among
-            scores.masked_fill_(torch.cat([itself, itself], dim=1), -math.inf)
-            total = torch.logaddexp(positive, scores.logsumexp(1, keepdim=True))
-            loss += (total - positive).sum()
-            share = scores.sub_(total).exp_()  # of each in the sum below the fraction
-            to_other, to_own = share.split(len(among), dim=1)
-            back = (positive - total).exp() - 1
-            ga[part] += to_other @ other + to_own @ own + back * mates
+            to_other, to_own = (
+                ((rows / temperature) @ nodes.t()).exp_().masked_fill_(itself, 0) for nodes in (other, own)
+            )
+            total = positive.exp() + to_other.sum(1, keepdim=True) + to_own.sum(1, keepdim=True)
+            loss += (total.log() - positive).sum()
+            back = positive.exp() / total - 1
+            ga[part] += (to_other @ other + to_own @ own) / total + back * mates
             gb[part] += back * rows
-            gother += to_other.t() @ rows
-            gown += to_own.t() @ rows
+            gother += to_other.t() @ (rows / total)
+            gown += to_own.t() @ (rows / total)
         ga.index_add_(0, among, gown)
         gb.index_add_(0, among, gother)
     return loss, *grads
