@@ -74,18 +74,21 @@ def _start(pretrain: Sequence[str], out: Path) -> RunFolder:
 
 
 def _pretrain(start: Sequence[str], out: Path, root: str | Path | None, device: str, display: Display) -> None:
-    """What several experiments start from; without data they say so themselves, each in its own entry."""
+    """What several experiments start from; where that fails, each says in its own entry that there is none."""
     folder = _start(start, out)
     if folder.holds_model:
         return
     recipe = config.load(start[0], start[1:])
+    label, resume = f"pretrain {' '.join(start)}", folder.holds_run
     try:
         dataset = datasets.load(recipe.data.name, root, **recipe.data.options)
-    except DataError as error:
-        logger.warning("%s: no data (%s)", start[0], error)
-        return
-    label, resume = f"pretrain {' '.join(start)}", folder.holds_run
-    pretrain_once(recipe, dataset, 0, torch.device(device), folder=folder, resume=resume, display=display, label=label)
+        pretrain_once(
+            recipe, dataset, 0, torch.device(device), folder=folder, resume=resume, display=display, label=label
+        )
+    except Interrupted:
+        raise
+    except GraphMAEError as error:
+        logger.warning("%s: %s", " ".join(start), error)
 
 
 def _is_done(e: Experiment, out: Path) -> bool:
@@ -109,7 +112,7 @@ def _run(e: Experiment, out: Path, root: str | Path | None, jobs: int, device: s
     try:
         start = _start(e.pretrain, out)
         if e.pretrain and not start.holds_model:
-            raise DataError(f"no pre-trained model, for want of the molecules of {e.pretrain[0]}")
+            raise DataError(f"no pre-trained model of {e.pretrain[0]}")
         begin = [f"finetune.checkpoint={start.path}"] if e.pretrain else []
         recipe = config.load(e.recipe, [*e.changes, *begin])
         methods.check(recipe)
