@@ -70,7 +70,7 @@ class GraphMAEEmbedder(TransformerMixin, BaseEstimator):
         self.model_ = pretraining.pretrain_once(
             made, dataset, self.seed, used, display=Progress() if self.progress else quiet
         )
-        self.n_features_out_ = int(self.model_.encoder.out_channels)  # type: ignore[arg-type]
+        self.n_features_out_ = int(self.model_.reader.out_channels)  # type: ignore[arg-type]
         return self
 
     def transform(self, X: Any) -> np.ndarray:  # noqa: N803
@@ -78,8 +78,8 @@ class GraphMAEEmbedder(TransformerMixin, BaseEstimator):
         check_is_fitted(self, "model_")
         dataset = open_dataset(X, inputs=self.model_.inputs)
         if dataset.task != "node":
-            return embed_graphs(self.model_.encoder, dataset, self.readout.split("+"), self.device).numpy()
-        rows = embed_nodes(self.model_.encoder, dataset, self.device)
+            return embed_graphs(self.model_.reader, dataset, self.readout.split("+"), self.device).numpy()
+        rows = embed_nodes(self.model_.reader, dataset, self.device)
         return (torch.cat(rows) if isinstance(rows, list) else rows).numpy()
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
@@ -96,5 +96,5 @@ class GraphMAEEmbedder(TransformerMixin, BaseEstimator):
         """An embedder that transforms with a saved model."""
         made = cls(**parameters)
         made.model_: Method = pretrained.load(folder)  # type: ignore[misc]
-        made.n_features_out_ = int(made.model_.encoder.out_channels)  # type: ignore[arg-type]
+        made.n_features_out_ = int(made.model_.reader.out_channels)  # type: ignore[arg-type]
         return made

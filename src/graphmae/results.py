@@ -12,9 +12,15 @@ from .runtime.files import read_json, write_json
 
 FORMAT = 1
 ROW_LABELS = {
-    "neighbours": "shared neighbours",
+    "common-neighbours": "common neighbours",
+    "adamic-adar": "Adamic–Adar",
+    "katz": "Katz, three steps",
+    "degrees": "degrees",
     "raw": "raw features",
+    "averaged": "features averaged over neighbours",
     "propagated": "features averaged over two hops",
+    "netmf": "NetMF, the graph alone",
+    "netmf-propagated": "NetMF and averaged features",
     "wl": "Weisfeiler–Lehman kernel",
     "ecfp-linear": "ECFP, linear model",
     "ecfp-forest": "ECFP, random forest",

@@ -130,7 +130,14 @@ def test_similar_anomalies_impute_links(folder: Path, tmp_path: Path) -> None:
     assert "cells filled" in call("impute", folder / "run", *tables(folder), "-o", tmp_path / "filled.csv")
     assert pandas.read_csv(tmp_path / "filled.csv")["year"].isna().sum() == 0
     out = call("links", *tables(folder), "--set", "train.epochs=5", "--set", "encoder.hidden_channels=32", "--json")
-    assert set(json.loads(out.splitlines()[-1])["baselines"]) == {"neighbours", "raw", "untrained"}
+    assert set(json.loads(out.splitlines()[-1])["baselines"]) == {
+        "common-neighbours",
+        "adamic-adar",
+        "katz",
+        "degrees",
+        "raw",
+        "untrained",
+    }
 
 
 def test_tuning_writes_a_recipe_that_runs(folder: Path, tmp_path: Path) -> None:

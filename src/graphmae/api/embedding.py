@@ -46,7 +46,7 @@ def embed(
     if level not in LEVELS:
         raise InputError(unknown("level", level, LEVELS))
     opened = load(model) if isinstance(model, str | Path) else model
-    encoder = opened.encoder if isinstance(opened, Method) else opened
+    encoder = opened.reader if isinstance(opened, Method) else opened
     inputs = opened.inputs if isinstance(opened, Method) else {}
     dataset = open_dataset(data, data_root, columns, inputs)
     if level == "auto":

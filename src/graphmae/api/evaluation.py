@@ -47,10 +47,10 @@ def evaluate(
     dataset = open_dataset(data, data_root, columns, opened.inputs)
     dataset = with_split(dataset)
     dataset.check_labels()
-    check_width(opened.encoder, dataset)
+    check_width(opened.reader, dataset)
     used = resolve_device(device)
     evaluator = evaluator_for(dataset, settings, used)
-    tables = evaluator.tables(opened.encoder, partial(pretrained.fresh_encoder, opened), seeds)
+    tables = evaluator.tables(opened.reader, partial(pretrained.fresh_encoder, opened), seeds)
     runs = [{"seed": seed, **table} for seed, table in zip(seeds, tables, strict=True)]
     return Result(
         recipe=str(model) if isinstance(model, str | Path) else type(opened.encoder).__name__,

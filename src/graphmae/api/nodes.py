@@ -129,6 +129,7 @@ def links(
     overrides: Iterable[str] = (),
     way: str = "auto",
     share: float = 0.1,
+    negatives: str = "uniform",
     columns: Mapping[str, str] | None = None,
     data_root: str | Path | None = None,
     device: str = "auto",
@@ -137,9 +138,10 @@ def links(
     """Link prediction, properly: a `share` of the edges is taken away before pre-training begins, and then predicted.
 
     The recipe "auto" is default-links: MaskGAE, which learns from hidden edges. 5 % more of the edges choose how pairs
-    are scored (see `graphmae.link_scores`).
+    are scored (see `graphmae.link_scores`), in most cases by weighing embeddings and simple scores together. Pairs that
+    are not edges are drawn evenly or, with `negatives="hard"`, among those that share a neighbour.
 
-    Rows: shared neighbours (Adamic–Adar), raw features, the same encoder untrained, the pre-trained one. Every seed
+    Rows: simple scores of the edges alone, raw features, the same encoder untrained, the pre-trained one. Every seed
     has its own edges and its own pre-training.
     """
     used, numbers = resolve_device(device), check_seeds(seeds)
@@ -154,20 +156,21 @@ def links(
         made = made.override(f"train.parts={parts}")
         logger.info("links: %d parts, as the graph has more than %d nodes", parts, auto.MAX_NODES)
     for seed in numbers:
-        split = evaluation.split_edges(graph, share, seed)
+        split = evaluation.split_edges(graph, share, seed, negatives=negatives)
         seen = dataset.with_graph(split.graph)
         split = replace(split, graph=seen.single_graph())
         display = Progress() if progress else quiet
         trained = pretraining.pretrain_once(made, seen, seed, used, display=display, label=f"links, seed {seed}")
         with numerics(used), torch.no_grad():
             fresh = evaluation.settle_norms(pretrained.fresh_encoder(trained), seen, used)
-            code = embed_graph(trained.encoder, split.graph, used)
-            rows = {
-                "neighbours": evaluation.common_neighbours(split),
-                "raw": evaluation.link_scores(split.graph.x, split, way),
-                "untrained": evaluation.link_scores(embed_graph(fresh, split.graph, used), split, way),
-                "pretrained": evaluation.link_scores(code, split, way, own=pair_scorer(trained.cpu(), code)),
-            }
+            code = embed_graph(trained.reader, split.graph, used)
+            simple = evaluation.simple_scores(split.graph.edge_index, len(split.graph.x))
+            rows = evaluation.simple_rows(split)
+            plain = way if way != "combined" else auto.AUTO
+            rows["raw"] = evaluation.link_scores(split.graph.x, split, plain)
+            rows["untrained"] = evaluation.link_scores(embed_graph(fresh, split.graph, used), split, plain)
+            own = pair_scorer(trained.cpu(), embed_graph(trained.encoder, trained.as_seen(split.graph), used))
+            rows["pretrained"] = evaluation.link_scores(code, split, way, own=own, beside=simple)
         runs.append({"seed": seed, "rows": rows})
     return Result(
         recipe=f"links of {dataset.name}",

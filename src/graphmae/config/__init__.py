@@ -2,10 +2,11 @@
 
 from .library import find, names
 from .loader import check_used, load, merge, parse
-from .schema import Evaluation, Finetune, Part, Published, Recipe, Supervised, Train
+from .schema import Embedding, Evaluation, Finetune, Part, Published, Recipe, Supervised, Train
 from .toml import to_toml
 
 __all__ = [
+    "Embedding",
     "Evaluation",
     "Finetune",
     "Part",

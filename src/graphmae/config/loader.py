@@ -16,11 +16,12 @@ from ..registry import find_registry
 from ..runtime.errors import ConfigError, unknown
 from ..runtime.values import mismatch, parse_value
 from .library import find
-from .schema import MASK_KEYS, About, Evaluation, Finetune, Part, Published, Recipe, Supervised, Train
+from .schema import MASK_KEYS, About, Embedding, Evaluation, Finetune, Part, Published, Recipe, Supervised, Train
 
 PLAIN = {
     "about": About,
     "train": Train,
+    "embedding": Embedding,
     "evaluation": Evaluation,
     "finetune": Finetune,
     "supervised": Supervised,

@@ -70,8 +70,10 @@ class Evaluation:
     weight_decay: float = 1e-4
     epochs: int = 300
     batch_size: int = 0  # graphs per step of the probe, where there are several; 0: all at once
-    rule: Literal["last", "best-validation", "folds", "chosen"] = "last"  # the score that is reported first
-    # "all": every one that applies. Nodes: raw, untrained, supervised; whole graphs: raw, untrained, wl.
+    # the score that is reported first
+    rule: Literal["last", "best-validation", "converged", "folds", "chosen"] = "last"
+    # "all": every one that applies. Nodes: raw, averaged, propagated, netmf, netmf-propagated, untrained, supervised;
+    # whole graphs: raw, untrained, wl.
     baselines: tuple[str, ...] = ("all",)
     supervised_lr: float = 0.005
     supervised_weight_decay: float = 5e-4
@@ -104,6 +106,18 @@ class Evaluation:
                 else [f"evaluation.supervised_lr must be above 0, not {self.supervised_lr}"]
             ),
         ]
+
+
+@dataclass(frozen=True)
+class Embedding:
+    """What the embedding of a node is made of, beside what the encoder learns."""
+
+    # own, one-hop, two-hop: features of the node, averaged over its neighbours, over theirs; structure: where it stands
+    views: tuple[Literal["own", "one-hop", "two-hop", "structure"], ...] = ()
+    width: int = 256  # of features, at most: beyond it they are reduced, for the encoder too
+
+    def problems(self) -> list[str]:
+        return _below(self.width, 1, "embedding.width")
 
 
 @dataclass(frozen=True)
@@ -195,6 +209,7 @@ class Recipe:
     loss: Part | None = None
     about: About = About()
     train: Train = Train()
+    embedding: Embedding = Embedding()
     evaluation: Evaluation = Evaluation()
     finetune: Finetune | None = None
     supervised: Supervised | None = None
@@ -220,6 +235,7 @@ class Recipe:
         if self.mask is not None:
             out["mask"] |= {key: out["method"].pop(key) for key in MASK_KEYS if key in out["method"]}
         out["train"] = asdict(self.train)
+        out["embedding"] = {**asdict(self.embedding), "views": list(self.embedding.views)}
         out["evaluation"] = {**asdict(self.evaluation), "baselines": list(self.evaluation.baselines)}
         if self.finetune is not None:
             out["finetune"] = {**asdict(self.finetune), "baselines": list(self.finetune.baselines)}

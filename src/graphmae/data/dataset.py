@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from torch import Tensor
@@ -70,6 +70,10 @@ class Dataset:
     def graph_sets(self) -> Iterator[GraphSet]:
         """All graphs, some at a time, in order."""
         raise TypeError(f"{type(self).__name__} must define graph_sets()")
+
+    def with_features(self, make: Callable[[Tensor, Tensor], Tensor]) -> Dataset:
+        """The same graphs with `make(x, edge_index)` as their features."""
+        raise TypeError(f"{type(self).__name__} must define with_features(make)")
 
     def single_graph(self) -> Data:
         """The one graph with every node; refused where there are several."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import copy
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any, Literal
@@ -99,6 +100,16 @@ class NodeDataset(Dataset):
     def with_graph(self, graph: Data) -> NodeDataset:
         """The same nodes with other edges, and without splits, to train on."""
         return replace(self, graphs=(graph,), splits={})
+
+    def with_features(self, make: Callable[[Tensor, Tensor], Tensor]) -> NodeDataset:
+        """The same graphs with `make(x, edge_index)` as their features."""
+
+        def changed(graph: Data) -> Data:
+            out = copy.copy(graph)
+            out.x = make(graph.x, graph.edge_index)
+            return out
+
+        return replace(self, graphs=tuple(changed(graph) for graph in self.graphs))
 
     def single_graph(self) -> Data:
         graphs = list(self.node_graphs())

@@ -6,6 +6,7 @@ from .gat import GAT
 from .gcn import GCN
 from .gin import GIN
 from .molecule import MoleculeGIN
+from .views import VIEWS, Composed, Views
 
 register, build, names = REGISTRY.register, REGISTRY.build, REGISTRY.names
 
@@ -14,10 +15,13 @@ __all__ = [
     "GCN",
     "GIN",
     "REGISTRY",
+    "VIEWS",
+    "Composed",
     "Encoder",
     "GCNDiffusion",
     "MoleculeGIN",
     "StackedEncoder",
+    "Views",
     "build",
     "names",
     "register",

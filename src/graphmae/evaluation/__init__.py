@@ -7,10 +7,12 @@ from .fingerprints import fingerprint_scores
 from .frozen import frozen_scores
 from .graphs import GraphEvaluator
 from .linear_probe import linear_probes
-from .links import LINK_WAYS, EdgeSplit, common_neighbours, edge_embeddings, link_scores, split_edges
+from .links import LINK_WAYS, NEGATIVES, EdgeSplit, edge_embeddings, link_scores, pair_score, simple_rows, split_edges
 from .metrics import roc_auc, score
 from .neighbours import neighbour_score
-from .nodes import NodeEvaluator
+from .netmf import netmf
+from .nodes import NodeEvaluator, walks_of
+from .simple_links import simple_scores
 from .supervised import run_supervised, supervised_scores
 from .svm import svm_folds, svm_scores
 from .untrained import settle_norms
@@ -19,6 +21,7 @@ __all__ = [
     "BASELINES",
     "FINGERPRINT_ROWS",
     "LINK_WAYS",
+    "NEGATIVES",
     "EdgeSplit",
     "Evaluator",
     "GraphEvaluator",
@@ -26,7 +29,6 @@ __all__ = [
     "Row",
     "baseline",
     "cluster_scores",
-    "common_neighbours",
     "edge_embeddings",
     "evaluates",
     "evaluator_for",
@@ -35,12 +37,17 @@ __all__ = [
     "linear_probes",
     "link_scores",
     "neighbour_score",
+    "netmf",
+    "pair_score",
     "roc_auc",
     "run_supervised",
     "score",
     "settle_norms",
+    "simple_rows",
+    "simple_scores",
     "split_edges",
     "supervised_scores",
     "svm_folds",
     "svm_scores",
+    "walks_of",
 ]

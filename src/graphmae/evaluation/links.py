@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 import torch
-from scipy.sparse import csr_matrix
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score, roc_auc_score
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from torch import Tensor
 from torch_geometric.data import Data
 
 from ..runtime.errors import ConfigError, DataError, unknown
+from .simple_links import ScorePairs, simple_scores
 
 WAYS = ("hadamard", "concat")  # of one row for an edge
+COMBINED = "combined"
+NEGATIVES = ("uniform", "hard")
 AUTO = "auto"  # of all ways to score a pair, the best one on validation
 PLAIN = ("cosine", "dot")  # without a model
-LINK_WAYS = (AUTO, *WAYS, *PLAIN)
-ScorePairs = Callable[[Tensor], Tensor]  # [2, M] pairs → [M], the higher the likelier an edge
+LINK_WAYS = (AUTO, *WAYS, *PLAIN, COMBINED)
 MIN_EDGES = 20
+MOST_NUMBERS = 20_000_000  # it learns from
+MAX_WIDTH = 2048  # of rows for a regression on their products
 
 
 @dataclass(frozen=True)
@@ -57,11 +61,16 @@ def edge_embeddings(z: Tensor, edges: Tensor, way: str = "hadamard") -> Tensor:
     return source * target if way == "hadamard" else torch.cat([source, target], dim=1)
 
 
-def split_edges(data: Data, share: float = 0.1, seed: int = 0, validation: float = 0.05) -> EdgeSplit:
+def split_edges(
+    data: Data, share: float = 0.1, seed: int = 0, validation: float = 0.05, negatives: str = "uniform"
+) -> EdgeSplit:
     """Take a `share` of the edges away for the test and another for `validation`, both directions of each.
 
-    Self-loops are left alone. The defaults are the published 85 / 5 / 10.
+    Self-loops are left alone. The defaults are the published 85 / 5 / 10. Pairs that are not edges are drawn evenly
+    ("uniform") or, for validation and test, among those that share a neighbour ("hard").
     """
+    if negatives not in NEGATIVES:
+        raise ConfigError(unknown("kind of negatives", negatives, NEGATIVES))
     if not (0 < share < 1 and 0 < validation < 1 and share + validation < 1):
         raise ConfigError(f"shares of edges must be above 0 and below 1 together, not {share} and {validation}")
     nodes = int(data.x.size(0))
@@ -77,6 +86,8 @@ def split_edges(data: Data, share: float = 0.1, seed: int = 0, validation: float
     keep = np.isin(ends.min(0) * nodes + ends.max(0), train) | loops
     left = Data(x=data.x, edge_index=data.edge_index[:, torch.from_numpy(keep)])
     of_test, of_val, of_train = _no_edges(once, nodes, len(once), rng).split([*sizes, len(train)], dim=1)
+    if negatives == "hard":
+        of_test, of_val = _close_pairs(once, nodes, sum(sizes), rng).split(sizes, dim=1)
     edges = {"train": _pairs(train, nodes), "val": _pairs(val, nodes), "test": _pairs(test, nodes)}
     return EdgeSplit(left, **edges, train_pairs=of_train, val_pairs=of_val, test_pairs=of_test)
 
@@ -98,8 +109,36 @@ def _no_edges(edges: np.ndarray, nodes: int, count: int, rng: np.random.Generato
     return _pairs(found[:count], nodes)
 
 
+def _close_pairs(edges: np.ndarray, nodes: int, count: int, rng: np.random.Generator) -> Tensor:
+    """`count` pairs that are not edges and share a neighbour: two neighbours of a node, nodes drawn by their pairs."""
+    ends = np.stack(np.divmod(edges, nodes))
+    both = np.concatenate([ends, ends[::-1]], axis=1)
+    order = np.argsort(both[0], kind="stable")
+    column, degree = both[1][order], np.bincount(both[0], minlength=nodes)
+    start = np.cumsum(degree) - degree
+    weight = degree * np.maximum(degree - 1, 0)
+    if not weight.sum():
+        raise DataError("no two nodes share a neighbour, so there are no hard pairs; take uniform ones")
+    found: np.ndarray = np.empty(0, dtype=np.int64)
+    for _ in range(50):
+        middle = rng.choice(nodes, size=4 * count, p=weight / weight.sum())
+        first, second = (column[start[middle] + rng.integers(degree[middle])] for _ in range(2))
+        low, high = np.minimum(first, second), np.maximum(first, second)
+        keys = (low * nodes + high)[low != high]
+        found = np.unique(np.concatenate([found, keys[~np.isin(keys, edges)]]))
+        if len(found) >= count:
+            rng.shuffle(found)
+            return _pairs(found[:count], nodes)
+    raise DataError(f"the graph has only {len(found)} pairs that share a neighbour and are no edge; {count} are needed")
+
+
 def link_scores(
-    z: Tensor, split: EdgeSplit, way: str = AUTO, most: int = 100_000, own: ScorePairs | None = None
+    z: Tensor,
+    split: EdgeSplit,
+    way: str = AUTO,
+    most: int = 100_000,
+    own: ScorePairs | None = None,
+    beside: Mapping[str, ScorePairs] | None = None,
 ) -> dict[str, float]:
     """ROC-AUC and average precision of the test edges, in percent, from embeddings `z` [N, d].
 
@@ -107,6 +146,8 @@ def link_scores(
 
     A pair is scored by a logistic regression on its row ("hadamard", "concat"; see `edge_embeddings`), by the "cosine"
     or the "dot" product of its ends, or by the method's "own" decoder; "auto" takes what is best on validation.
+    "combined" weighs all of these and the scores `beside` them by a logistic regression on the validation edges; its
+    validation score comes from folds.
     """
     scorers: dict[str, Callable[[], ScorePairs]] = {
         **{name: partial(_regression, z, split, name, most) for name in WAYS},
@@ -115,16 +156,63 @@ def link_scores(
     }
     if own is not None:
         scorers["own"] = lambda: own
+    left_out = ("concat", "hadamard") if z.size(1) > MAX_WIDTH else ("concat",)  # no better, and twice as wide
+    if beside:
+        plain = [scorers[name]() for name in scorers if name not in left_out]
+        scorers[COMBINED] = lambda: Combined([*plain, *beside.values()], split)
     if way != AUTO and way not in scorers:
         raise ConfigError(unknown("way to score links", way, [AUTO, *scorers]))
-    names = [name for name in scorers if name != "concat"] if way == AUTO else [way]  # no better, and twice as wide
+    names = [name for name in scorers if name not in left_out] if way == AUTO else [way]
     tried = [scorers[name]() for name in names]
-    on_val = [_scores_of(*_judged(score, split.val, split.val_pairs))["roc-auc"] for score in tried]
+    on_val = [
+        score.validation if isinstance(score, Combined) else pair_score(score, split.val, split.val_pairs)["roc-auc"]
+        for score in tried
+    ]
     best = tried[on_val.index(max(on_val))]
-    return {**_scores_of(*_judged(best, split.test, split.test_pairs)), "validation": max(on_val)}
+    return {**pair_score(best, split.test, split.test_pairs), "validation": max(on_val)}
+
+
+def pair_score(score: ScorePairs, edges: Tensor, pairs: Tensor) -> dict[str, float]:
+    """ROC-AUC and average precision, in percent, of a score that tells edges from other pairs."""
+    return _scores_of(*_judged(score, edges, pairs))
+
+
+def simple_rows(split: EdgeSplit) -> dict[str, dict[str, float]]:
+    """What every simple score makes of the test edges."""
+    scores = simple_scores(split.graph.edge_index, len(split.graph.x))
+    return {name: pair_score(score, split.test, split.test_pairs) for name, score in scores.items()}
+
+
+class Combined:
+    """Several scores of a pair as one: ranks among the validation pairs, weighed by a logistic regression on these."""
+
+    def __init__(self, scores: Sequence[ScorePairs], split: EdgeSplit) -> None:
+        self.scores = scores
+        pairs = torch.cat([split.val, split.val_pairs], dim=1)
+        raw = np.stack([score(pairs).double().numpy() for score in scores], axis=1)
+        self.known = np.sort(raw, axis=0)
+        rows, truth = self._ranks(raw), _truth(split.val[0], split.val_pairs[0])
+        self.model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=500))
+        held = cross_val_predict(self.model, rows, truth, cv=StratifiedKFold(5, shuffle=True, random_state=0),
+                                 method="decision_function")  # fmt: skip
+        self.validation = 100 * float(roc_auc_score(truth, held))
+        self.model.fit(rows, truth)
+
+    def _ranks(self, raw: np.ndarray) -> np.ndarray:
+        columns = [
+            (np.searchsorted(known, column) + np.searchsorted(known, column, side="right")) / (2 * len(known))
+            for known, column in zip(self.known.T, raw.T, strict=True)
+        ]
+        ranks = np.stack(columns, axis=1)
+        return np.hstack([ranks, ranks**2])
+
+    def __call__(self, pairs: Tensor) -> Tensor:
+        raw = np.stack([score(pairs).double().numpy() for score in self.scores], axis=1)
+        return torch.from_numpy(self.model.decision_function(self._ranks(raw)))
 
 
 def _regression(z: Tensor, split: EdgeSplit, way: str, most: int) -> ScorePairs:
+    most = min(most, MOST_NUMBERS // z.size(1))
     few = torch.randperm(split.train.size(1), generator=torch.Generator().manual_seed(0))[:most]
     rows = [edge_embeddings(z, part[:, few], way) for part in (split.train, split.train_pairs)]
     model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=500))
@@ -139,22 +227,6 @@ def _products(z: Tensor) -> ScorePairs:
 def _judged(score: ScorePairs, edges: Tensor, pairs: Tensor) -> tuple[np.ndarray, np.ndarray]:
     found = [score(part) for part in (edges, pairs)]
     return _truth(*found), torch.cat(found).numpy()
-
-
-def common_neighbours(split: EdgeSplit) -> dict[str, float]:
-    """The row that needs no learning: how many neighbours two nodes share, the rarer the more."""
-    nodes = int(split.graph.x.size(0))
-    row, column = (part.numpy() for part in split.graph.edge_index)
-    apart = row != column
-    joined = csr_matrix((np.ones(apart.sum()), (row[apart], column[apart])), shape=(nodes, nodes))
-    joined = ((joined + joined.T) > 0).astype(np.float64)
-    degree = np.asarray(joined.sum(1)).ravel()
-    weighted = joined.multiply(1 / np.log(np.maximum(degree, 2) + 1e-9)).tocsr()  # Adamic and Adar
-    both = [
-        np.asarray(weighted[part[0].numpy()].multiply(joined[part[1].numpy()]).sum(1)).ravel()
-        for part in (split.test, split.test_pairs)
-    ]
-    return _scores_of(_truth(*both), np.concatenate(both))
 
 
 def _truth(edges: Tensor | np.ndarray, pairs: Tensor | np.ndarray) -> np.ndarray:

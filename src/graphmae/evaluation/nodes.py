@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import torch
 from torch import Tensor, nn
+from torch_geometric.data import Data
 
 from ..data import NodeDataset
 from ..inference.embedding import NodeReading, embed_graph, propagated
@@ -14,6 +16,7 @@ from .evaluator import Evaluator, MakeEncoder, Row, baseline, evaluates
 from .linear_model import linear_model_score
 from .linear_probe import linear_probes
 from .neighbours import neighbour_score
+from .netmf import netmf
 from .supervised import supervised_scores
 from .untrained import settle_norms
 
@@ -22,7 +25,7 @@ from .untrained import settle_norms
 class NodeEvaluator(Evaluator):
     """The encoder is fixed; seeds vary the probe."""
 
-    rules = ("last", "best-validation")
+    rules = ("last", "best-validation", "converged")
     dataset: NodeDataset
 
     def score(self, encoder: nn.Module, seeds: Sequence[int]) -> list[Row]:
@@ -44,12 +47,21 @@ class NodeEvaluator(Evaluator):
             and not dataset.multilabel
             and (found := linear_model_score(train, val, test)) is not None
         ):
-            shared["converged"] = found
+            shared |= found
         rows = []
         for seed, scores in zip(seeds, probed, strict=True):
             clusters = {} if dataset.multilabel else cluster_scores(*test, classes, seed)
             rows.append(Row({**scores, **shared, **clusters}))
         return rows
+
+
+def walks_of(graph: Data, with_features: bool = False) -> Tensor:
+    """NetMF of a graph; beside it, of the same mean length, its features averaged over two hops."""
+    rows = netmf(graph.edge_index, len(graph.x))
+    if not with_features:
+        return rows
+    both = rows, propagated(graph.x, graph.edge_index, 2)
+    return torch.cat([view / view.square().sum(1).mean().sqrt().clamp(min=1e-12) for view in both], dim=1)
 
 
 @baseline("node", "raw", fixed=True)
@@ -58,11 +70,30 @@ def raw(evaluator: NodeEvaluator, make_encoder: MakeEncoder, seeds: Sequence[int
     return evaluator.score_rows([graph.x for graph in evaluator.dataset.graphs], seeds)
 
 
+@baseline("node", "averaged", fixed=True)
+def averaged(evaluator: NodeEvaluator, make_encoder: MakeEncoder, seeds: Sequence[int]) -> list[Row]:
+    """The features averaged over neighbours, as a layer of a GCN without weights does: AX."""
+    graphs = evaluator.dataset.graphs
+    return evaluator.score_rows([propagated(graph.x, graph.edge_index, 1) for graph in graphs], seeds)
+
+
 @baseline("node", "propagated", fixed=True)
 def smoothed(evaluator: NodeEvaluator, make_encoder: MakeEncoder, seeds: Sequence[int]) -> list[Row]:
-    """The features averaged twice over neighbours, as two layers of a GCN without weights do."""
+    """The features averaged twice over neighbours, as two layers of a GCN without weights do: A²X."""
     graphs = evaluator.dataset.graphs
     return evaluator.score_rows([propagated(graph.x, graph.edge_index, 2) for graph in graphs], seeds)
+
+
+@baseline("node", "netmf", fixed=True)
+def walks(evaluator: NodeEvaluator, make_encoder: MakeEncoder, seeds: Sequence[int]) -> list[Row]:
+    """Where nodes lie in the graph, without their features."""
+    return evaluator.score_rows([walks_of(graph) for graph in evaluator.dataset.graphs], seeds)
+
+
+@baseline("node", "netmf-propagated", fixed=True)
+def walks_and_features(evaluator: NodeEvaluator, make_encoder: MakeEncoder, seeds: Sequence[int]) -> list[Row]:
+    """Both side by side, each of the same mean length."""
+    return evaluator.score_rows([walks_of(graph, with_features=True) for graph in evaluator.dataset.graphs], seeds)
 
 
 @baseline("node", "untrained")

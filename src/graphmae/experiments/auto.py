@@ -1,13 +1,12 @@
 """Settings for a graph nobody has tuned for, chosen by what it is like; every choice with its reason.
 
-They were found on graphs that are in no recipe (unions of TU sets, k-nearest-neighbour graphs, synthetic citation
-graphs): docs/own-graph.md says which, and how they do on others.
+They were found on six real graphs that are in no recipe: docs/own-graph.md says which, and how they do on others.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,18 +15,21 @@ import torch
 from .. import config, methods
 from ..config import Recipe
 from ..data import REGISTRY, NodeDataset
-from ..data.facts import GraphFacts, facts_of_graph
+from ..data.facts import facts_of_graph
 from ..data.open import is_named, open_dataset, section_of
+from ..encoders import VIEWS
 from ..runtime.environment import free_bytes
 from ..runtime.errors import InputError
 
 # The sections pre-training uses.
-PRETRAINING = ("about", "data", "method", "mask", "encoder", "decoder", "loss", "train", "evaluation")
+PRETRAINING = ("about", "data", "method", "mask", "encoder", "decoder", "loss", "train", "embedding", "evaluation")
 AUTO = "auto"  # the recipe is chosen by the data
 logger = logging.getLogger("graphmae")
 MAX_NODES = 400_000  # at once; beyond it a graph is trained in parts
 PART_NODES = 100_000
 LARGE = 50_000
+WIDTH = 256  # of features, beyond which they are reduced
+UNALIKE = 0.52  # below it neighbours are hardly more alike than two nodes drawn at random
 
 
 def recipe_for(
@@ -90,20 +92,27 @@ def _shown(source: Any) -> str:
 def choose(dataset: NodeDataset) -> tuple[dict[str, Any], list[str]]:
     """(sections of a recipe that differ from the default one, what was chosen and why, a line each)."""
     facts = facts_of_graph(dataset)
-    train: dict[str, Any] = {"schedule": "constant", "patience": 100}
     lines = [
         f"{dataset.name}: {facts.nodes:,} nodes with {facts.mean_degree:.1f} neighbours, {facts.features:,} features "
-        f"({facts.density:.0%} filled); feature homophily {facts.homophily:+.2f}",
+        f"({facts.density:.0%} filled); neighbours are more alike than others in {facts.alike:.0%} of all pairs",
     ]
 
     def note(settings: str, why: str) -> None:
         lines.append(f"  {settings}: {why}")
 
-    encoder, decoder, mask, loss = _by_kind(facts, train, note)
-    if facts.nodes > LARGE and encoder["hidden_channels"] > 256:
-        encoder["hidden_channels"] = 256
-        note("256 wide", f"more than {LARGE:,} nodes")
-    train.setdefault("epochs", 300 if facts.nodes <= LARGE else 200)
+    encoder: dict[str, Any] = {"name": "gat", "hidden_channels": 256, "num_layers": 2, "norm": "none"}
+    note(
+        "embeddings of five views",
+        "own features, one hop, two hops, structure, learned: a model can use the best of them",
+    )
+    if facts.features > WIDTH:
+        note(f"features reduced to {WIDTH}", "their main directions; the encoder is trained on these")
+    if facts.alike < UNALIKE:
+        encoder["residual"] = True
+        note("residual connections", "neighbours are not alike, so the encoder keeps a node's own features apart")
+    note("GAT, 256 wide, two layers; three quarters of the nodes masked, γ = 2", "as good as others on most graphs")
+    train: dict[str, Any] = {"schedule": "constant", "patience": 50}
+    train["epochs"] = 200 if facts.nodes <= LARGE else 100
     note(f"at most {train['epochs']} epochs", f"fewer if reconstruction stays the same for {train['patience']}")
     if (parts := parts_for(facts.nodes)) > 1 and len(dataset.pretrain_graphs()) == 1:
         train["parts"] = parts
@@ -111,52 +120,9 @@ def choose(dataset: NodeDataset) -> tuple[dict[str, Any], list[str]]:
         note(f"{train['parts']} parts, 30 epochs", f"more than {MAX_NODES:,} nodes, so a part of the graph at a time")
     else:
         note("the whole graph in every step", f"at most {MAX_NODES:,} nodes")
-    return {"encoder": encoder, "decoder": decoder, "mask": mask, "loss": loss, "train": train}, lines
-
-
-def _by_kind(
-    facts: GraphFacts, train: dict[str, Any], note: Callable[[str, str], None]
-) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any], dict[str, Any]]:
-    """(encoder, decoder, mask, loss) by the kind of features; `train` is changed where that kind needs it."""
-    encoder: dict[str, Any] = {"name": "gat", "hidden_channels": 256, "num_layers": 2, "norm": "none"}
-    decoder: dict[str, Any] = {"name": "gat"}
-    if facts.features_kind == "words":
-        encoder["hidden_channels"] = 512
-        note(
-            "GAT, 512 wide, two layers, no norm",
-            "bags of words: narrower encoders learned late or not at all on noisy ones",
-        )
-        note("half of the nodes masked, γ = 3, 5 % replaced", "as published for such graphs")
-        return encoder, decoder, {"rate": 0.5, "replace_rate": 0.05}, {"gamma": 3}
-    if facts.features_kind == "categories":
-        encoder["norm"] = "batch"
-        if facts.features < 4 and facts.density > 0.6:
-            encoder |= {"num_layers": 3, "residual": True}
-            note(
-                "GAT, 256 wide, three layers, batch norm, residual",
-                "with so few features, a deeper encoder with residuals keeps a node's own",
-            )
-        elif facts.density > 0.6:
-            encoder["hidden_channels"] = 512
-            train |= {"lr": 4e-4, "weight_decay": 1e-4, "epochs": 100}
-            note("GAT, 512 wide, two layers, batch norm, slow and short", "few features are memorised quickly")
-            note("half of the nodes masked, γ = 2, none replaced", "best on such graphs")
-            return encoder, decoder, {"rate": 0.5, "replace_rate": 0.0}, {"gamma": 2}
-        else:
-            encoder |= {"name": "gin", "num_layers": 3, "output": "all"}
-            decoder = {"name": "gin", "norm": "batch"}
-            note(
-                "GIN, three layers of 256, all of them, batch norm",
-                "few features or categories: counts of neighbours carry most of the signal",
-            )
-        note(
-            "half of the nodes masked, γ = 3, none replaced",
-            "replacing a category by another node's adds wrong targets rather than noise",
-        )
-        return encoder, decoder, {"rate": 0.5, "replace_rate": 0.0}, {"gamma": 3}
-    note("GAT, 256 wide, two layers, no norm", "numbers in every column")
-    note("three quarters of the nodes masked, γ = 2", "numeric features of neighbours are correlated")
-    return encoder, decoder, {"rate": 0.75, "replace_rate": 0.05}, {"gamma": 2}
+    mask, loss = {"rate": 0.75, "replace_rate": 0.05}, {"gamma": 2}
+    chosen = {"embedding": {"views": list(VIEWS), "width": WIDTH}, "encoder": encoder, "decoder": {"name": "gat"}}
+    return {**chosen, "mask": mask, "loss": loss, "train": train}, lines
 
 
 def check_memory(dataset: Any, recipe: Recipe, device: torch.device) -> None:
@@ -180,4 +146,5 @@ def needed_bytes(dataset: NodeDataset, recipe: Recipe) -> int:
     edges = max(int(graph.edge_index.size(1)) for graph in graphs) / parts
     hidden = int(recipe.encoder.options.get("hidden_channels", 256)) * int(recipe.encoder.options.get("num_layers", 2))
     heads = int(recipe.encoder.options.get("heads", 1))
-    return int(4 * (nodes * (4 * hidden + 3 * dataset.in_channels) + edges * (8 + 6 * heads)))
+    wide = min(dataset.in_channels, recipe.embedding.width) if recipe.embedding.views else dataset.in_channels
+    return int(4 * (nodes * (4 * hidden + 3 * wide) + edges * (8 + 6 * heads)))

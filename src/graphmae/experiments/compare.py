@@ -87,7 +87,7 @@ def compare(
     if arena.is_labelled:
         work += [(name, "baseline", partial(arena.baseline, name, links)) for name in arena.baselines()]
     if links and arena.has_links:
-        work.append(("neighbours", "baseline", arena.neighbours))
+        work.append(("adamic-adar", "baseline", arena.neighbours))
     work += [(name, "same", partial(arena.method, name, budget, links)) for name in names]
     if own and arena.is_labelled:
         known = {name: recipe for name in names if (recipe := own_recipe(name, base.data.name))}
@@ -147,9 +147,9 @@ class _Arena:
         return ""
 
     def neighbours(self) -> Line:
-        """How many neighbours two nodes share, which needs no embedding."""
-        found = [evaluation.common_neighbours(split)["roc-auc"] for split in map(self._split, self.seeds)]
-        return Line("neighbours", "baseline", {"links": found})
+        """How many neighbours two nodes share, the rarer the more, which needs no embedding."""
+        rows = [evaluation.simple_rows(split)["adamic-adar"] for split in map(self._split, self.seeds)]
+        return Line("adamic-adar", "baseline", {"links": [row["roc-auc"] for row in rows]})
 
     def baseline(self, name: str, links: bool) -> Line:
         """A row without training: raw features, averaged ones, the same encoder untrained, Weisfeiler and Lehman."""
@@ -165,8 +165,10 @@ class _Arena:
     def _links_without_training(self, name: str, make: Callable[[], torch.nn.Module], seed: int) -> float:
         split = self._split(seed)
         rows = split.graph.x
-        if name == "propagated":
-            rows = propagated(rows, split.graph.edge_index, 2)
+        if name in ("averaged", "propagated"):
+            rows = propagated(rows, split.graph.edge_index, 1 if name == "averaged" else 2)
+        elif name in ("netmf", "netmf-propagated"):
+            rows = evaluation.walks_of(split.graph, with_features=name != "netmf")
         elif name == "untrained":
             seen = self.dataset.with_graph(split.graph)
             with preserved_randomness(seed):
@@ -204,7 +206,7 @@ class _Arena:
             try:
                 model = self._pretrain(self._recipe(name, settings), self.dataset, TRIAL_SEED, f"{name}, a trial")
                 fresh = partial(pretrained.fresh_encoder, model)
-                score = _validation(quick.rows(model.encoder, fresh, [self.seeds[0]])[0]["pretrained"].scores)
+                score = _validation(quick.rows(model.reader, fresh, [self.seeds[0]])[0]["pretrained"].scores)
             except FAILURES as error:
                 logger.info("%s with %s failed: %s", name, " ".join(settings) or "its defaults", error)
             trials.append({"settings": settings, "score": score, "seconds": time.monotonic() - began})
@@ -239,12 +241,12 @@ class _Arena:
     def _read(self, evaluator: Evaluator, model: Method, seed: int) -> dict[str, float]:
         """Scores of an encoder, and of the same read in other ways."""
         with numerics(self.device):
-            scores = dict(evaluator.score(model.encoder, [seed])[0].scores)
+            scores = dict(evaluator.score(model.reader, [seed])[0].scores)
             if self.dataset.task == "node":
                 for key, change in READ_AS.items():
                     plain = replace(evaluator.settings, layers="last", smooth=0, l2=False, converged=False)
                     other = type(evaluator)(evaluator.dataset, replace(plain, **change), self.device)
-                    scores[key] = other.score(model.encoder, [seed])[0].scores[evaluator.settings.rule]
+                    scores[key] = other.score(model.reader, [seed])[0].scores[evaluator.settings.rule]
         return scores
 
     def _links(self, recipe: Recipe) -> list[float]:
@@ -255,8 +257,9 @@ class _Arena:
             seen = self.dataset.with_graph(split.graph)
             model = self._pretrain(recipe, seen, seed, f"{recipe.method.name}, links, seed {seed}")
             with numerics(self.device), torch.no_grad():
-                rows = embed_graph(model.encoder, split.graph, self.device)
-                scores = evaluation.link_scores(rows, split, own=pair_scorer(model.cpu(), rows))
+                rows = embed_graph(model.reader, split.graph, self.device)
+                own = pair_scorer(model.cpu(), embed_graph(model.encoder, model.as_seen(split.graph), self.device))
+                scores = evaluation.link_scores(rows, split, own=own)
                 found.append(scores["roc-auc"])
         return found
 
@@ -325,7 +328,7 @@ def _validation(scores: dict[str, float]) -> float:
 
 
 def _fresh(recipe: Recipe, dataset: Dataset) -> torch.nn.Module:
-    return pretraining.build(recipe, dataset).encoder
+    return pretrained.fresh_encoder(pretraining.build(recipe, dataset))
 
 
 def _has_labels(dataset: Any) -> bool:

@@ -17,6 +17,7 @@ from .. import methods, pretrained
 from ..batching.partition import in_pieces
 from ..config import Recipe, Train, to_toml
 from ..data import Dataset
+from ..encoders import Views
 from ..inference.embedding import check_width, steady_loss
 from ..methods import Method
 from ..runtime.device import numerics
@@ -61,21 +62,36 @@ def pretrain_once(
 
 def build(recipe: Recipe, dataset: Dataset, seed: int | None = None) -> Method:
     """The model a recipe describes, for a data set."""
-    model = methods.build(recipe, dataset.in_channels, dataset.target_channels)
+    if not recipe.embedding.views:
+        model = methods.build(recipe, dataset.in_channels, dataset.target_channels)
+    else:
+        model = _with_views(recipe, dataset)
     model.inputs, model.trained_on = dict(dataset.treatment), facts_of(dataset, recipe.train, seed)
+    return model
+
+
+def _with_views(recipe: Recipe, dataset: Dataset) -> Method:
+    if dataset.task != "node":
+        raise InputError("embedding.views are for single graphs; leave them empty")
+    settings = recipe.embedding
+    width = Views.input_channels(dataset.in_channels, settings.width)
+    model = methods.build(recipe, width, width)
+    learned = int(model.encoder.out_channels)  # type: ignore[arg-type]
+    model.views = Views.fit(dataset.pretrain_graphs(), learned, settings.views, settings.width)
     return model
 
 
 def check(model: Method, dataset: Dataset, settings: Train, *, stored: bool = True) -> None:
     """Refuse before training what would fail in it or, if the model is to be `stored`, in saving."""
-    check_width(model.encoder, dataset)
+    check_width(model.reader, dataset)
     graphs = len(dataset.pretrain_graphs())
     if settings.parts > 1 and graphs != 1:
         raise InputError(f"train.parts is for a single graph, and {dataset.name} has several; leave it at 1")
     if settings.patience and not graphs:
         raise InputError("train.patience is for single graphs; leave it at 0")
     methods.rehearse(model)
-    _check_features(model, dataset)
+    if model.views is None:
+        _check_features(model, dataset)
     if stored:
         pretrained.describe(model)
 
@@ -97,6 +113,9 @@ def pretrain(
     A single graph may be trained in parts; with patience, training ends when the loss stops improving. The state to
     resume from stays: its folder's owner deletes it when everything is done.
     """
+    graphs = dataset.pretrain_graphs()
+    if model.views is not None:
+        dataset = dataset.with_features(model.views.cpu().inputs)
     if settings.parts > 1:
         dataset = in_pieces(dataset, settings.parts)
     hooks, journal = list(after_epoch), Journal(label, display)
@@ -108,6 +127,8 @@ def pretrain(
     outcome = pretrain_model(model, dataset, settings, device, after_epoch=hooks, journal=journal)
     model.trained_on["epochs"] = outcome.epochs
     model.eval()
+    if model.views is not None:
+        model.views.to(device).settle(model.encoder, graphs)
     if folder is not None:
         pretrained.save(model, folder.path)
     return outcome

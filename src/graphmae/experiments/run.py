@@ -205,7 +205,7 @@ def _run_seed(
     def probe(epoch: int) -> dict[str, Any] | None:
         if not every or epoch % every:
             return None
-        return {"probe": quick.rows(model.encoder, fresh, [seed])[0]["pretrained"].scores}
+        return {"probe": quick.rows(model.reader, fresh, [seed])[0]["pretrained"].scores}
 
     outcome = pretrain(
         model,
@@ -219,7 +219,7 @@ def _run_seed(
         after_epoch=[probe],
     )
     began = time.monotonic()
-    table = evaluator.tables(model.encoder, fresh, [seed])[0]
+    table = evaluator.tables(model.reader, fresh, [seed])[0]
     return {
         "seed": seed,
         "seconds": outcome.seconds + time.monotonic() - began,

@@ -109,7 +109,7 @@ def tune(
                 return float(anomaly_scores(reconstructing(model), graph, used, 2, share=0.5).nanmean())
         evaluator = evaluation.evaluator_for(dataset, replace(made.evaluation, baselines=()), used).quick()
         fresh = partial(pretrained.fresh_encoder, model)
-        return evaluator.rows(model.encoder, fresh, [seed])[0]["pretrained"].scores["validation-last"]
+        return evaluator.rows(model.reader, fresh, [seed])[0]["pretrained"].scores["validation-last"]
 
     def objective(trial: Any) -> float:
         settings = {choice.key: _suggest(trial, choice) for choice in choices}

@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from torch import Tensor, nn
+from torch_geometric.data import Data
 
 from ..batching import Batch
+from ..encoders import Composed, Views
 from ..kernels import Adjacency
 from ..registry import Registry
 
@@ -38,6 +40,7 @@ class Method(nn.Module):
         changes_edges: whether it hides edges from the encoder: features of edges are then needed one by one.
         loss_is_criterion: whether the loss is `criterion` of something and nothing else.
         tries: what is worth trying, the usual value first, written as for `graphmae tune`: "mask.rate=0.5,0.75".
+        views: what an embedding is made of beside what the encoder learned; None: nothing.
         inputs: how features and self-loops were treated; stored with the weights.
         trained_on: what it was trained on, for the model card; stored as well.
     """
@@ -56,6 +59,7 @@ class Method(nn.Module):
         self.criterion: nn.Module | None = None
         self.inputs: dict[str, object] = {}
         self.trained_on: dict[str, object] = {}
+        self.views: Views | None = None
 
     @property
     def records_steps(self) -> bool:
@@ -103,6 +107,17 @@ class Method(nn.Module):
             return self.loss(x)
         assert edge_index is not None
         return self.loss(Batch(x, edge_index, batch))
+
+    @property
+    def reader(self) -> nn.Module:
+        """What gives embeddings: the encoder or, where the model has views, all of them side by side."""
+        return self.encoder if self.views is None else Composed(self.encoder, self.views)
+
+    def as_seen(self, data: Data) -> Data:
+        """The graph as the encoder sees it."""
+        if self.views is None:
+            return data
+        return Data(x=self.views.cpu().inputs(data.x, data.edge_index), edge_index=data.edge_index)
 
     @property
     def parts(self) -> dict[str, Any]:

@@ -69,6 +69,7 @@ def describe(model: Method) -> dict[str, Any]:
         "graphmae": package_version(),
         "method": own,
         **{kind: described(kind, part) for kind, part in model.parts.items()},
+        **({} if model.views is None else {"views": _views(model.views)}),
         "inputs": dict(model.inputs),
         "trained_on": dict(model.trained_on),
     }
@@ -93,6 +94,8 @@ def load(folder: str | Path) -> Method:
         name = own.pop("name")
         parts = {kind: build_part(kind, config[kind]) for kind in METHODS.takes(name)}
         model = METHODS.build(name, **parts, **own)
+        if "views" in config:
+            model.views = encoders.Views(**config["views"])
     model.inputs, model.trained_on = dict(config.get("inputs", {})), dict(config.get("trained_on", {}))
     fill(model, folder)
     return model.eval()
@@ -145,9 +148,19 @@ def _is_training_only(module: nn.Module, key: str) -> bool:
 
 
 def fresh_encoder(model: Method) -> nn.Module:
-    """An untrained encoder of the same shape."""
+    """An untrained encoder of the same shape, which sees the same features."""
     name, arguments = arguments_of(model.encoder)
-    return encoders.build(name, **arguments)
+    made = encoders.build(name, **arguments)
+    return made if model.views is None else encoders.Composed(made, model.views, alone=True)
+
+
+def _views(views: encoders.Views) -> dict[str, Any]:
+    return {
+        "in_channels": views.in_channels,
+        "learned_channels": views.learned_channels,
+        "names": list(views.names),
+        "width": views.width,
+    }
 
 
 def build_part(kind: str, config: dict[str, Any]) -> Any:

@@ -95,9 +95,10 @@ def test_rows_of_several_graphs_take_a_step_for_every_few_of_them() -> None:
 def test_the_converged_model_does_not_depend_on_the_scale_of_its_input() -> None:
     """Small features are far from fitted after the probe's steps, and the same to a model that converges."""
     tiny = [(1e-4 * x, y) for x, y in (blobs(0), blobs(1), blobs(2))]
-    whole = linear_model_score(blobs(0), blobs(1), blobs(2))
-    assert whole is not None and whole > 90
-    assert linear_model_score(*tiny) == pytest.approx(whole, abs=1.7)
+    found, small = linear_model_score(blobs(0), blobs(1), blobs(2)), linear_model_score(*tiny)
+    assert found is not None and small is not None
+    whole = found["converged"]
+    assert whole > 90 and small["converged"] == pytest.approx(whole, abs=1.7)
     few_steps = Evaluation(lr=0.01, epochs=20)
     assert linear_probes(*tiny, 3, few_steps, [0], CPU)[0]["last"] < whole
 
@@ -109,13 +110,14 @@ def test_a_linear_model_on_few_wide_rows_is_the_one_on_all_columns() -> None:
     noise = torch.Generator().manual_seed(1)
     rows = [(x @ turn + 0.2 * torch.randn(len(x), 200, generator=noise), y) for x, y in map(blobs, (0, 1, 2))]
     (x, y), val, test = rows
-    scale = float(x.double().square().mean().sqrt())
+    scale = float(x.double().square().sum(1).mean().sqrt())
     found = []
     for strength in STRENGTHS:
         model = LogisticRegression(C=strength, max_iter=500).fit(x.double() / scale, y)
         found.append([100 * float(model.score(part.double() / scale, labels)) for part, labels in (val, test)])
     best = max(range(len(found)), key=lambda i: found[i][0])
-    assert linear_model_score(*rows) == pytest.approx(found[best][1])
+    made = linear_model_score(*rows)
+    assert made is not None and [made["validation-converged"], made["converged"]] == pytest.approx(found[best], abs=1.7)
 
 
 def test_the_converged_model_chooses_on_validation_alone() -> None:
@@ -123,5 +125,6 @@ def test_the_converged_model_chooses_on_validation_alone() -> None:
     wrong = (test[0], (test[1] + 1) % 3)
     right = linear_model_score(train, val, test)
     other = linear_model_score(train, val, wrong)
-    assert right is not None and other is not None and right > 60 > 40 > other
+    assert right is not None and other is not None and right["converged"] > 60 > 40 > other["converged"]
+    assert right["validation-converged"] == other["validation-converged"]
     assert linear_model_score((train[0][:20], train[1][:20]), val, test) is None  # one class: nothing to learn

@@ -28,7 +28,15 @@ def fitted(settings: Evaluation, dataset: Dataset) -> Evaluation:
 
 
 def test_all_baselines_are_those_that_apply() -> None:
-    assert fitted(Evaluation(), nodes()).baselines == ("raw", "propagated", "untrained", "supervised")
+    assert fitted(Evaluation(), nodes()).baselines == (
+        "raw",
+        "averaged",
+        "propagated",
+        "netmf",
+        "netmf-propagated",
+        "untrained",
+        "supervised",
+    )
     assert fitted(Evaluation(), graphs()).baselines == ("raw", "untrained", "wl")
     assert fitted(Evaluation(baselines=()), graphs()).baselines == ()
 
@@ -91,6 +99,14 @@ def test_a_row_does_not_depend_on_which_others_are_asked_for() -> None:
 
     settings = Evaluation(epochs=2, supervised_epochs=2, converged=False)
     whole = evaluator_for(data, settings, CPU).tables(fresh(), fresh, [0])[0]["rows"]
-    for row in ("raw", "propagated", "untrained", "supervised"):
+    for row in (
+        "raw",
+        "averaged",
+        "propagated",
+        "netmf",
+        "netmf-propagated",
+        "untrained",
+        "supervised",
+    ):
         alone = evaluator_for(data, Evaluation(**{**vars(settings), "baselines": (row,)}), CPU)
         assert alone.tables(fresh(), fresh, [0])[0]["rows"][row] == whole[row]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from torch_geometric.data import Data
 
 import graphmae as gm
-from graphmae.evaluation import common_neighbours, edge_embeddings, link_scores, split_edges
+from graphmae.evaluation import edge_embeddings, link_scores, pair_score, simple_scores, split_edges
 from graphmae.runtime.errors import ConfigError, DataError
 
 
@@ -39,8 +39,41 @@ def test_a_graph_in_two_halves_is_predicted() -> None:
     target = torch.randint(50, (1500,), generator=torch.Generator().manual_seed(1)) * 2 + group[source]
     data = Data(x=torch.nn.functional.one_hot(group).float(), edge_index=torch.stack([source, target]))
     split = split_edges(data)
-    assert link_scores(data.x, split)["roc-auc"] > 65 and common_neighbours(split)["roc-auc"] > 65
+    simple = simple_scores(split.graph.edge_index, 100)
+    shared = pair_score(simple["adamic-adar"], split.test, split.test_pairs)["roc-auc"]
+    assert link_scores(data.x, split)["roc-auc"] > 65 and shared > 65
+    both = link_scores(torch.randn(100, 8), split, "combined", beside=simple)
+    assert both["roc-auc"] > shared - 5 and both["validation"] > 60  # rows of noise do not hide the simple scores
     assert gm.edge_embeddings(data.x, split.test, "concat").shape == (split.test.size(1), 4)
+
+
+def test_hard_pairs_share_a_neighbour() -> None:
+    ends = torch.randint(60, (2, 300), generator=torch.Generator().manual_seed(0))
+    data = Data(x=torch.eye(60), edge_index=torch.cat([ends, ends.flip(0)], dim=1))
+    split = split_edges(data, negatives="hard")
+    joined = torch.zeros(60, 60)
+    joined[data.edge_index[0], data.edge_index[1]] = 1
+    joined.fill_diagonal_(0)
+    for pairs in (split.val_pairs, split.test_pairs):
+        assert ((joined @ joined)[pairs[0], pairs[1]] > 0).all() and (joined[pairs[0], pairs[1]] == 0).all()
+    with pytest.raises(ConfigError, match="kind of negatives"):
+        split_edges(data, negatives="soft")
+
+
+def test_simple_scores_are_those_of_dense_matrices() -> None:
+    ends = torch.randint(30, (2, 90), generator=torch.Generator().manual_seed(0))
+    joined = torch.zeros(30, 30, dtype=torch.float64)
+    joined[ends[0], ends[1]] = joined[ends[1], ends[0]] = 1
+    joined.fill_diagonal_(0)
+    pairs = torch.cartesian_prod(torch.arange(30), torch.arange(30)).t()
+    pairs = pairs[:, pairs[0] != pairs[1]]
+    degree = joined.sum(1)
+    found = {name: score(pairs) for name, score in simple_scores(ends, 30).items()}
+    two, three = joined @ joined, joined @ joined @ joined
+    rarer = joined @ torch.diag(1 / degree.clamp(min=2).log()) @ joined
+    beta = 0.5 / (joined @ degree / degree.clamp(min=1)).max()
+    for name, dense in (("common-neighbours", two), ("adamic-adar", rarer), ("katz", two + beta * three)):
+        assert torch.allclose(found[name], dense[pairs[0], pairs[1]]), name
 
 
 def test_features_made_from_edges_are_made_anew() -> None:

@@ -9,6 +9,7 @@ from torch_geometric.data import Data
 import graphmae as gm
 from graphmae import config
 from graphmae.data import NodeDataset, from_data
+from graphmae.encoders import VIEWS
 from graphmae.experiments import auto as defaults
 
 
@@ -17,24 +18,21 @@ def dataset(x: torch.Tensor) -> NodeDataset:
     return from_data(Data(x=x, edge_index=edges))
 
 
-@pytest.mark.parametrize(
-    ("x", "kind", "encoder"),
-    [
-        ((torch.rand(200, 300) < 0.05).float(), "words", {"hidden_channels": 512, "norm": "none"}),
-        (torch.eye(20).repeat(10, 1), "categories", {"hidden_channels": 256, "norm": "batch", "output": "all"}),
-        (torch.randn(200, 2), "categories", {"norm": "batch", "residual": True, "num_layers": 3}),
-        (torch.randn(200, 5), "categories", {"norm": "batch", "hidden_channels": 512, "name": "gat"}),
-        (torch.randn(200, 40), "numbers", {"hidden_channels": 256, "norm": "none"}),
-    ],
-)
-def test_the_kind_of_features_decides(x: torch.Tensor, kind: str, encoder: dict[str, object]) -> None:
-    made = dataset(x)
-    assert gm.data.facts.facts_of_graph(made).features_kind == kind
-    chosen, lines = defaults.choose(made)
+@pytest.mark.parametrize("x", [(torch.rand(200, 300) < 0.05).float(), torch.randn(200, 2), torch.randn(200, 40)])
+def test_what_is_chosen_is_a_recipe_with_reasons(x: torch.Tensor) -> None:
+    chosen, lines = defaults.choose(dataset(x))
     recipe = config.load(config.merge(config.load("default").to_dict(), chosen))
-    options = {"name": recipe.encoder.name, **recipe.encoder.options}
-    assert options.items() >= encoder.items() and recipe.train.patience == 100
+    assert recipe.embedding.views == VIEWS and recipe.train.patience == 50
+    assert any("reduced" in line for line in lines) == (x.size(1) > 256)
     assert 4 <= len(lines) <= 10 and all(": " in line for line in lines)
+
+
+def test_unlike_neighbours_get_an_encoder_that_keeps_its_own_features() -> None:
+    x = torch.randn(400, 20, generator=torch.Generator().manual_seed(0))
+    near = torch.stack([torch.arange(400), torch.arange(400).roll(1)])
+    alike = x + x.roll(1, 0) + x.roll(-1, 0)
+    assert defaults.choose(from_data(Data(x=x - 0.8 * x.roll(1, 0), edge_index=near)))[0]["encoder"].get("residual")
+    assert not defaults.choose(from_data(Data(x=alike, edge_index=near)))[0]["encoder"].get("residual")
 
 
 def test_large_graphs_are_trained_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,4 +48,4 @@ def test_neighbours_alike_are_seen() -> None:
     source = torch.arange(100)
     alike = from_data(Data(x=x, edge_index=torch.stack([source, (source + 2) % 100])))
     other = from_data(Data(x=x, edge_index=torch.stack([source, (source + 1) % 100])))
-    assert gm.data.facts.facts_of_graph(alike).homophily > 0.9 > -0.9 > gm.data.facts.facts_of_graph(other).homophily
+    assert gm.data.facts.facts_of_graph(alike).alike > 0.7 > 0.3 > gm.data.facts.facts_of_graph(other).alike

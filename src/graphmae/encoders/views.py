@@ -1,0 +1,208 @@
+"""Views of a node beside what an encoder learns: its own features, its neighbours', and where it stands in the graph.
+
+A linear model on one embedding made of several can always fall back on the best of them. Nothing here is learned from
+labels, and everything can be computed for nodes and graphs that were not there in training.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torch_geometric.data import Data
+
+from .. import kernels
+from ..data.tables.structure import NAMES, structural_features
+from ..runtime.errors import ConfigError, unknown
+from ..runtime.seed import preserved_randomness
+
+VIEWS = ("own", "one-hop", "two-hop", "structure")
+MIN_BAG = 32  # columns of counts from which they are a bag: fewer are numbers like others
+SAMPLE = 20_000  # rows that directions are found from
+STRUCTURE = len(NAMES) + 2  # and how much a node's row holds, its neighbours' rows hold
+
+
+class Views(nn.Module):
+    """Fitted once, on the graphs pre-training sees; then the same for every graph.
+
+    Features are made comparable first: columns of counts or mostly of zeros are weighed by rarity, as words are, and
+    their rows scaled to length 1; other columns are standardised. Beyond `width` columns they are reduced to their main
+    directions.
+
+    Args:
+        in_channels: width of the features as they come.
+        learned_channels: width of what the encoder learns.
+        names: which views stand beside it, of `VIEWS`.
+        width: of features, at most.
+    """
+
+    is_bag: Tensor
+    shift: Tensor
+    weight: Tensor
+    mean: Tensor
+    basis: Tensor
+    structure_mean: Tensor
+    structure_scale: Tensor
+
+    def __init__(self, in_channels: int, learned_channels: int, names: Sequence[str] = VIEWS, width: int = 256) -> None:
+        super().__init__()
+        for name in names:
+            if name not in VIEWS:
+                raise ConfigError(unknown("view", name, VIEWS))
+        self.in_channels, self.learned_channels = in_channels, learned_channels
+        self.names, self.width = tuple(names), width
+        kept = min(in_channels, width)
+        self.register_buffer("is_bag", torch.zeros(in_channels, dtype=torch.bool))
+        self.register_buffer("shift", torch.zeros(in_channels))
+        self.register_buffer("weight", torch.ones(in_channels))
+        self.register_buffer("mean", torch.zeros(in_channels))
+        self.register_buffer("basis", torch.eye(in_channels, kept))
+        self.register_buffer("structure_mean", torch.zeros(STRUCTURE))
+        self.register_buffer("structure_scale", torch.ones(STRUCTURE))
+        for name, size in self._sizes().items():
+            self.register_buffer(f"centre_{name}", torch.zeros(size))
+            self.register_buffer(f"scale_{name}", torch.ones(()))
+
+    def _sizes(self) -> dict[str, int]:
+        kept = min(self.in_channels, self.width)
+        return {"own": kept, "one": kept, "two": kept, "structure": STRUCTURE, "learned": self.learned_channels}
+
+    @staticmethod
+    def input_channels(features: int, width: int) -> int:
+        """Width of what the encoder is trained on."""
+        return min(features, width) + STRUCTURE
+
+    @property
+    def out_channels(self) -> int:
+        sizes = self._sizes()
+        return sum(sizes[name.split("-")[0]] for name in self.names) + self.learned_channels
+
+    @classmethod
+    @torch.no_grad()
+    def fit(
+        cls, graphs: Sequence[Data], learned_channels: int, names: Sequence[str] = VIEWS, width: int = 256
+    ) -> Views:
+        """Views of these graphs' nodes; `settle` adds what needs the trained encoder."""
+        views = cls(int(graphs[0].x.size(1)), learned_channels, names, width)
+        x = graphs[0].x if len(graphs) == 1 else torch.cat([graph.x for graph in graphs])
+        counts = ((x >= 0).all(0)) & ((x == x.round()).all(0) | ((x == 0).float().mean(0) >= 0.5))
+        if int(counts.sum()) >= MIN_BAG:
+            views.is_bag = counts
+        there = (x != 0).sum(0).clamp(min=1)
+        spread = x.std(0, correction=0)
+        views.shift = torch.where(views.is_bag, 0.0, x.mean(0))
+        rarity = torch.log(len(x) / there)
+        views.weight = torch.where(views.is_bag, rarity, torch.where(spread > 0, 1 / spread, 0.0))
+        with preserved_randomness(0):
+            some = x if len(x) <= SAMPLE else x[torch.randperm(len(x))[:SAMPLE]]
+            treated = views._treated(some)
+            views.mean = treated.mean(0)
+            if views.in_channels > width:
+                kept = min(width, len(some) - 1)
+                found = torch.svd_lowrank(treated - views.mean, min(kept + 10, *treated.shape), niter=2)[2][:, :kept]
+                views.basis = F.pad(found, (0, width - kept))
+        around = torch.cat([views._surroundings(graph.x, graph.edge_index) for graph in graphs])
+        views.structure_mean = around.mean(0)
+        spread = around.std(0, correction=0)
+        views.structure_scale = torch.where(spread > 1e-6, spread, torch.inf)
+        views._settle([views._plain(graph.x, graph.edge_index) for graph in graphs])
+        return views
+
+    @torch.no_grad()
+    def settle(self, encoder: nn.Module, graphs: Sequence[Data]) -> None:
+        """The common scale of what the encoder learned, as of the other views."""
+        device = self.mean.device
+        was_training = encoder.training
+        encoder.eval()
+        found = []
+        for graph in graphs:
+            x, edge_index = graph.x.to(device), graph.edge_index.to(device)
+            found.append({"learned": encoder(self.inputs(x, edge_index), edge_index)})
+        encoder.train(was_training)
+        self._settle(found)
+
+    def _settle(self, found: Sequence[dict[str, Tensor]]) -> None:
+        for name in found[0]:
+            rows = torch.cat([views[name] for views in found])
+            centre = rows.mean(0)
+            length = (rows - centre).square().sum(1).mean().sqrt()
+            setattr(self, f"centre_{name}", centre)
+            setattr(self, f"scale_{name}", torch.where(length > 0, length, 1.0))
+
+    def _treated(self, x: Tensor) -> Tensor:
+        """Features made comparable: [N, in_channels]."""
+        rows = (x - self.shift) * self.weight
+        if bool(self.is_bag.all()):
+            return F.normalize(rows)
+        if not bool(self.is_bag.any()):
+            return rows
+        bag, others = rows * self.is_bag, rows * ~self.is_bag
+        return F.normalize(bag) * float((~self.is_bag).sum()) ** 0.5 + others
+
+    def _surroundings(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        """Where nodes stand, and how much their rows hold: [N, STRUCTURE], on the CPU."""
+        ends = edge_index.cpu()
+        ends = torch.cat([ends, ends.flip(0)], dim=1)[:, (ends[0] != ends[1]).repeat(2)]
+        ends = torch.unique(ends, dim=1)
+        places = torch.from_numpy(structural_features(ends.numpy(), len(x))).float()
+        filled = (x != 0).sum(1).cpu().float().log1p()
+        near = torch.zeros(len(x)).index_add_(0, ends[0], filled[ends[1]])
+        near /= torch.bincount(ends[0], minlength=len(x)).clamp(min=1)
+        return torch.cat([places, filled.unsqueeze(1), near.unsqueeze(1)], dim=1)
+
+    def _plain(self, x: Tensor, edge_index: Tensor) -> dict[str, Tensor]:
+        """Every view but the learned one, as it is."""
+        own = (self._treated(x) - self.mean) @ self.basis
+        view = kernels.view(edge_index, len(x))
+
+        def averaged(rows: Tensor) -> Tensor:
+            return kernels.aggregate(view, rows.unsqueeze(1), view.adj.symmetric_weight).squeeze(1)
+
+        one = averaged(own)
+        around = (self._surroundings(x, edge_index).to(x.device) - self.structure_mean) / self.structure_scale
+        return {"own": own, "one": one, "two": averaged(one), "structure": around}
+
+    def _scaled(self, name: str, rows: Tensor) -> Tensor:
+        out: Tensor = (rows - getattr(self, f"centre_{name}")) / getattr(self, f"scale_{name}")
+        return out
+
+    @torch.no_grad()
+    def inputs(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        """[N, input_channels]: what the encoder is trained on, a node's own features and where it stands."""
+        return self._inputs(self._plain(x, edge_index))
+
+    def _inputs(self, plain: dict[str, Tensor]) -> Tensor:
+        both = [self._scaled(name, plain[name]) for name in ("own", "structure")]
+        return torch.cat(both, dim=1) * min(self.in_channels, self.width) ** 0.5
+
+    def composed(self, encoder: nn.Module, x: Tensor, edge_index: Tensor) -> Tensor:
+        """[N, out_channels]: the views and what the encoder makes of a node, each of the same mean length."""
+        with torch.no_grad():
+            plain = self._plain(x, edge_index)
+            beside = [self._scaled(short, plain[short]) for short in (name.split("-")[0] for name in self.names)]
+        learned = encoder(self._inputs(plain), edge_index)
+        return torch.cat([*beside, self._scaled("learned", learned)], dim=1)
+
+
+class Composed(nn.Module):
+    """An encoder with its views as one module: features as they come in, embeddings out.
+
+    `alone`: the encoder's part only, which is what it is compared with before training.
+    """
+
+    def __init__(self, encoder: nn.Module, views: Views, alone: bool = False) -> None:
+        super().__init__()
+        self.encoder, self.views, self.alone = encoder, views, alone
+        self.in_channels = views.in_channels
+        self.out_channels = int(encoder.out_channels) if alone else views.out_channels  # type: ignore[arg-type]
+        self._known: tuple[Tensor, Tensor, Tensor] | None = None  # inputs of the last graph: training sees one often
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        if not self.alone:
+            return self.views.composed(self.encoder, x, edge_index)
+        if self._known is None or self._known[0] is not x or self._known[1] is not edge_index:
+            self._known = x, edge_index, self.views.inputs(x, edge_index)
+        out: Tensor = self.encoder(self._known[2], edge_index)
+        return out
