@@ -62,7 +62,6 @@ def pretrain(
         recipe, sources, out=folder, overrides=set_, columns=columns, seed=seed, data_root=data, device=device,
         resume=resume,
     )  # fmt: skip
-    told = [part for name in ("id", "source", "target") if columns[name] for part in (f"--{name}", columns[name])]
     file = "embeddings.parquet" if len(sources) > 1 else "embeddings.npy"
-    following = shlex.join(["graphmae", "embed", str(folder), *sources, *told, "-o", file])
+    following = shlex.join(["graphmae", "embed", str(folder), *sources, "-o", file])
     typer.echo(f"The checkpoint is in {folder}. Next: {following}")

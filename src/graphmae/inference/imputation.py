@@ -44,18 +44,19 @@ def impute(
     columns. Where that is no better than the mean or the most frequent value, those are taken. Columns with fewer than
     20 values are left as they are.
     """
-    if graph.cells is None or graph.rows is None:
+    if graph.cells is None:
         raise InputError("there is no node table, so there are no cells to fill")
-    expected = reconstruct(model, graph.graphs[0], device).numpy()
+    rows = graph.nodes_of(table.column(graph.id_name))  # a row that repeats another is the same node
+    expected = reconstruct(model, graph, device).numpy()
     own, done, begin = graph.graphs[0].x.numpy(), [], 0
     for number, column in enumerate(graph.columns):
         block = slice(begin, begin + column.width)
         begin += column.width
-        there = graph.cells[graph.rows, number]
+        there = graph.cells[:, number][rows]
         if there.all() or there.sum() < MIN_ROWS or column.kind not in ("number", "category", "boolean"):
             continue
         others = np.delete(own, np.r_[block], axis=1)
-        seen = np.hstack([expected, others])[graph.rows]
+        seen = np.hstack([expected, others])[rows]
         filled = _fill(column, table.column(column.name), seen, there)
         table = _with(table, filled)
         done.append(filled)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -77,6 +79,16 @@ def _number(cell: str) -> float:
         return float(cell) if "_" not in cell else np.nan  # Python reads 1_000; nobody else does
     except ValueError:
         return np.nan
+
+
+def is_date(values: pa.ChunkedArray) -> bool:
+    """Whether the numbers of the column are seconds since 1970."""
+    if pa.types.is_date(values.type) or pa.types.is_timestamp(values.type):
+        return True
+    if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
+        return False
+    first = next((text for text in as_text(values.slice(0, 1000)).to_pylist() if text), "")
+    return re.match(r"\d{1,4}[-./]\d{1,2}[-./]\d{1,4}\b", first) is not None
 
 
 def is_numeric(kind: pa.DataType) -> bool:

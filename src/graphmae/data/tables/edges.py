@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,12 +30,21 @@ class EdgeTable:
     target: pa.ChunkedArray
     kinds: np.ndarray | None
     left_aside: tuple[str, ...]
+    names: tuple[str, str, str]  # of the columns with the ends and the kind, "" where there is none
 
 
 @dataclass(frozen=True)
 class EdgeTables:
     name: str
     tables: tuple[EdgeTable, ...]
+
+    @property
+    def names(self) -> dict[str, str]:
+        """What the columns are called, where all tables agree."""
+        agreed = [
+            found[0] if len(set(found)) == 1 else "" for found in zip(*(t.names for t in self.tables), strict=True)
+        ]
+        return dict(zip(("source", "target", "type"), agreed, strict=True))
 
 
 def as_list(edges: Any) -> list[Any]:
@@ -57,30 +66,40 @@ def as_list(edges: Any) -> list[Any]:
     return listed
 
 
-def read(listed: list[Any], source: str, target: str, ids: pa.ChunkedArray | None, report: Report) -> EdgeTables:
+def read(
+    listed: list[Any],
+    source: str,
+    target: str,
+    ids: pa.ChunkedArray | None,
+    before: Mapping[str, str],
+    report: Report,
+) -> EdgeTables:
     """Read every edge table; with several, each is one kind of edge, called like its file.
 
-    `ids` are the node table's (None: there is none): a first line that names two of them is not a header.
+    `ids` are the node table's (None: there is none): a first line that names two of them is not a header. `before` are
+    the names of the columns in the tables a model was trained on, used where a table has them.
     """
     alone = ids is None
     tables = []
     for number, each in enumerate(listed):
         name = name_of(each, "the edge table")
-        found = _read_one(each, source, target, ids, name, report)
+        found = _read_one(each, source, target, ids, name, before, report)
         for asked, option in ((source, "source"), (target, "target")):
             if asked and asked not in found.column_names:
                 raise DataError(f"{name}: {unknown('column', asked, found.column_names)} (--{option})")
-        ends = _ends(found.column_names, source, target)
+        ends = _ends(found.column_names, source, target, before)
         if ends is None:
+            known = f"; in training they were {before['source']!r} and {before['target']!r}" if _both(before) else ""
             what = "an edge list, or give a node table first and an edge table second" if alone else "an edge table"
             raise DataError(
                 f"{name}: which columns are an edge's two ends? Say so with --source and --target, if it is {what} "
-                f"(NODES come first, EDGES second); columns: {some(found.column_names, 12)}"
+                f"(NODES come first, EDGES second); columns: {some(found.column_names, 12)}{known}"
             )
         if ends[0] == ends[1]:
             raise DataError(f"{name}: --source and --target are the same column, {ends[0]!r}")
         others = [n for n in found.column_names if n not in ends]
-        kind = next((n for n in others if n.strip().lower() in KIND_NAMES), None)
+        known_kind = [n for n in others if n == before.get("type")]
+        kind = next((n for n in (*known_kind, *others) if n in known_kind or n.strip().lower() in KIND_NAMES), None)
         kinds = strings(found.column(kind)) if kind is not None else None
         if kind is not None and len(np.unique(kinds.astype(str))) > MOST_KINDS:  # type: ignore[union-attr]
             kind, kinds = None, None
@@ -88,21 +107,31 @@ def read(listed: list[Any], source: str, target: str, ids: pa.ChunkedArray | Non
             label = Path(name).name.split(".")[0] if isinstance(each, str | Path) else f"kind {number + 1}"
             kinds = np.full(found.num_rows, label, dtype=object)
         aside = tuple(n for n in others if n != kind)
-        tables.append(EdgeTable(name, found.column(ends[0]), found.column(ends[1]), kinds, aside))
+        names = (*ends, kind or "")
+        tables.append(EdgeTable(name, found.column(ends[0]), found.column(ends[1]), kinds, aside, names))
     if len(tables) == 1 and tables[0].kinds is not None and len(np.unique(tables[0].kinds.astype(str))) < 2:
-        tables = [EdgeTable(tables[0].name, tables[0].source, tables[0].target, None, tables[0].left_aside)]
+        tables = [replace(tables[0], kinds=None)]
     return EdgeTables(tables[0].name if len(tables) == 1 else "the edge tables", tuple(tables))
 
 
-def _read_one(each: Any, source: str, target: str, ids: pa.ChunkedArray | None, name: str, report: Report) -> pa.Table:
+def _read_one(
+    each: Any,
+    source: str,
+    target: str,
+    ids: pa.ChunkedArray | None,
+    name: str,
+    before: Mapping[str, str],
+    report: Report,
+) -> pa.Table:
     """One edge table. Where its first line names no ends we know, it may be an edge already."""
 
     def as_written(names: list[str]) -> Sequence[str]:
-        return _ends(names, source, target) or ()
+        return _ends(names, source, target, before) or ()
 
     found = read_table(each, as_written, headerless=None, name=name)
     names = found.column_names
-    if source or target or guess_ends(names, by_name=True) or len(names) < 2 or not isinstance(each, str | Path):
+    named = source or target or guess_ends(names, by_name=True) or _both(before, names)
+    if named or len(names) < 2 or not isinstance(each, str | Path):
         return found
     first = pa.array([n.strip() for n in names[:2]])
     seen = [as_text(found.column(i)) for i in (0, 1)] if ids is None else [as_text(ids)]
@@ -113,10 +142,16 @@ def _read_one(each: Any, source: str, target: str, ids: pa.ChunkedArray | None, 
     return found
 
 
-def _ends(names: Sequence[str], source: str, target: str) -> tuple[str, str] | None:
+def _both(before: Mapping[str, str], names: Sequence[str] | None = None) -> tuple[str, str] | None:
+    """What the ends were called in training, if it is known and these columns have both."""
+    ends = before.get("source", ""), before.get("target", "")
+    return ends if all(ends) and (names is None or set(ends) <= set(names)) else None
+
+
+def _ends(names: Sequence[str], source: str, target: str, before: Mapping[str, str]) -> tuple[str, str] | None:
     if source and target:
         return source, target
-    guessed = guess_ends(names)
+    guessed = _both(before, names) or guess_ends(names)
     if guessed is None or not (source or target):
         return guessed
     return (source, guessed[1]) if source else (guessed[0], target)

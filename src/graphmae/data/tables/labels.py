@@ -16,7 +16,7 @@ PARTS = {"train": "train", "training": "train", "val": "val", "valid": "val", "v
 
 
 def read_labels(values: pa.ChunkedArray, name: str, report: Report) -> tuple[np.ndarray, tuple[str, ...], np.ndarray]:
-    """(class number of every node, the classes' names, which nodes have one)."""
+    """(class number of every node, -1 where it has none; the classes' names; which nodes have one)."""
     text, known = strings(values), ~is_missing(values)
     classes, numbers = np.unique(text[known].astype(str), return_inverse=True)
     if not known.any():
@@ -26,7 +26,7 @@ def read_labels(values: pa.ChunkedArray, name: str, report: Report) -> tuple[np.
             f"the label column {name!r} has {len(classes):,} different values in {known.sum():,} rows (such as "
             f"{some(classes.tolist())}): labels are classes; numbers to predict cannot be evaluated here"
         )
-    y = np.zeros(len(text), dtype=np.int64)
+    y = np.full(len(text), -1, dtype=np.int64)
     y[known] = numbers
     unlabelled = int((~known).sum())
     many = count(len(classes), "class", "classes")
