@@ -98,9 +98,8 @@ def _moved_numbers(
     grid, numbers = before["grid"], seen.numbers
     if not grid or not len(numbers):
         return
-    gap = float(np.abs(_up_to(numbers, grid) - before["up_to"]).max())
-    below, above = 1 - _up_to(-numbers, [-grid[0]])[0], 1 - _up_to(numbers, grid[-1:])[0]
-    outside = float(below + above)
+    gap = float(np.abs(_gaps(numbers, before)).max())
+    outside = _below(numbers, grid[0]) + _below(-numbers, -grid[-1])
     if not (gap >= max(MIN_MOVE, bounds.distance) or (
         outside >= MIN_MOVE and bounds.is_rare(outside, 2 / (bounds.before + 1))
     )):  # fmt: skip
@@ -148,7 +147,7 @@ def _moved_levels(
 def _moved_words(column: Column, before: Mapping[str, Any], seen: Seen, bounds: Bounds) -> Iterator[Moved]:
     name, grid = column.name, before["grid"]
     if grid and len(seen.numbers):
-        gap = float((_up_to(seen.numbers, grid) - before["up_to"]).max())  # fewer words known than then
+        gap = float(_gaps(seen.numbers, before).max())  # fewer words known than then
         now, then = float(np.median(seen.numbers)), _median(before)
         none = float((seen.numbers == 0).mean())
         none_then = float(before["up_to"][0]) if grid[0] == 0 else 0.0
@@ -175,7 +174,7 @@ def _moved_vectors(column: Column, before: Mapping[str, Any], seen: Seen, bounds
     now, then = float(np.median(seen.numbers)), _median(before)
     length = max(then, 1e-9)
     shift = float(np.linalg.norm(seen.shares - np.asarray(before["shares"]))) / length
-    gap = float(np.abs(_up_to(seen.numbers, before["grid"]) - before["up_to"]).max())
+    gap = float(np.abs(_gaps(seen.numbers, before)).max())
     if gap >= max(MIN_MOVE, bounds.distance) or shift >= max(3 * MIN_MOVE, 4 * np.sqrt(bounds.spread)):
         text = f"{column.name}: vectors of length {now:.3g} (median, scaled) where training had {then:.3g}"
         text += f"; their mean moved by {shift:.0%} of that"
@@ -199,6 +198,17 @@ def _up_to(numbers: np.ndarray, grid: Sequence[float]) -> np.ndarray:
     points = np.asarray(grid, dtype=np.float64)
     ordered = np.sort(numbers)
     return np.searchsorted(ordered, points + TOLERANCE * (1 + np.abs(points)), side="right") / max(len(ordered), 1)
+
+
+def _below(numbers: np.ndarray, point: float) -> float:
+    """The share of the numbers below a point."""
+    return 1 - float(_up_to(-numbers, [-point])[0])
+
+
+def _gaps(numbers: np.ndarray, before: Mapping[str, Any]) -> np.ndarray:
+    """How many more of the numbers than then are below the least, or up to a point of the grid; shares."""
+    grid = before["grid"]
+    return np.append(_up_to(numbers, grid) - before["up_to"], _below(numbers, grid[0]))
 
 
 def _median(before: Mapping[str, Any]) -> float:
