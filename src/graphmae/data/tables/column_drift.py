@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -81,7 +81,7 @@ def moved_column(
         yield Moved(name, "missing", low, high, abs(high - low), text)
     bounds = bounds.of_share(1 - low, 1 - high)  # from here on, rows with a value
     if column.kind == "number":
-        yield from _moved_numbers(column, before, seen, _plain_date if is_date(values) else _plain, bounds)
+        yield from _moved_numbers(column, before, seen, values, bounds)
     elif column.kind == "category":
         yield from _moved_levels(column, before, seen, values, bounds)
     elif column.kind == "boolean":
@@ -93,7 +93,7 @@ def moved_column(
 
 
 def _moved_numbers(
-    column: Column, before: Mapping[str, Any], seen: Seen, shown: Callable[[float], str], bounds: Bounds
+    column: Column, before: Mapping[str, Any], seen: Seen, values: pa.ChunkedArray, bounds: Bounds
 ) -> Iterator[Moved]:
     grid, numbers = before["grid"], seen.numbers
     if not grid or not len(numbers):
@@ -104,8 +104,9 @@ def _moved_numbers(
         outside >= MIN_MOVE and bounds.is_rare(outside, 2 / (bounds.before + 1))
     )):  # fmt: skip
         return
+    shown = _plain_date if is_date(values) else _plain
     first, last = (shown(_raw(column, value)) for value in before["middle"])
-    now, then = _raw(column, float(np.median(numbers))), _raw(column, _median(before))
+    now, then = float(np.nanmedian(column.numbers(values))), _raw(column, _median(before))  # features are clipped
     text = f"{column.name}: median {shown(now)} where training had {first} to {last} (its middle half)"
     if outside >= 0.01:
         ends = f"{shown(_raw(column, grid[0]))} to {shown(_raw(column, grid[-1]))}"

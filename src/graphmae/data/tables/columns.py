@@ -58,6 +58,10 @@ class Column:
         known = pc.is_in(as_text(values), pa.array(self.learned["levels"], pa.string()))
         return ~known.to_numpy(zero_copy_only=False) & (not self.learned["other"])
 
+    def numbers(self, values: pa.ChunkedArray) -> np.ndarray:
+        """The cells of a column of numbers, [rows] float64; NaN where there is none."""
+        return floats(values)
+
     def encode(self, values: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray]:
         """Features [rows, width] float32, and which rows have no value here [rows]."""
         if self.kind == "text":

@@ -71,6 +71,7 @@ def test_other_draws_of_the_same_have_not_moved(treatment: dict[str, Any]) -> No
     [
         ("price", lambda c: c * 1000, "price: median 29,500 where training had 22.7 to 39.6 (its middle half)"),
         ("price", lambda c: c * 1000, "100% of the rows are outside its range"),
+        ("price", lambda c: c * 1e8, "price: median 2,950,"),
         ("views", lambda c: c * 30, "views: median "),
         ("stars", lambda c: c.where(np.arange(len(c)) % 2 == 0), "60% of the cells are empty where training had 2"),
         ("brand", lambda c: c.where(np.arange(len(c)) % 5 < 2, "new"), "('new' 60%)"),
