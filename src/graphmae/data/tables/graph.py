@@ -15,20 +15,20 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from ...runtime.errors import DataError, unknown
 from ..nodes import NodeDataset
 from ..splits import stratified_split
 from . import edges as edge_tables
 from .cells import as_text, is_missing
-from .columns import Column, fit_column
-from .identity import first_of_each, guess_ends, guess_id, node_order, positions
+from .columns import Column
+from .finding import read_tables
+from .fitting import fit_columns
+from .identity import first_of_each, node_order, positions
 from .labels import read_labels, read_split
-from .reading import name_of, read_table
+from .reading import name_of
 from .report import Report, count, some
 from .structure import NAMES, structural_features
 
 logger = logging.getLogger("graphmae")
-MOST_TEXT_BYTES = 1 << 30
 
 
 @dataclass(frozen=True)
@@ -117,8 +117,7 @@ def from_tables(
     listed = edge_tables.as_list(edges)
     report = Report(name_of(nodes, "the node table") if nodes is not None else name_of(listed[0], "the edge list"))
     roles = {"id": id, "label": label, "split": split}
-    table = _node_table(nodes, roles, kinds or {}, report)
-    read = edge_tables.read(listed, source, target, None if table is None else table.column(roles["id"]), report)
+    table, read = read_tables(nodes, listed, roles, (source, target), kinds or {}, report)
     given = _as_chunked(edge_tables.all_ends(read) if table is None else table.column(roles["id"]))
     ids, order = node_order(given, roles["id"] or "source and target", report)
     ids, order = _without_repeats(ids, order, table, report)
@@ -161,23 +160,6 @@ def from_tables(
     )  # fmt: skip
 
 
-def _node_table(nodes: Any, roles: dict[str, str], kinds: Mapping[str, str], report: Report) -> pa.Table | None:
-    """The node table, its roles checked and the id's filled in; None where there is none."""
-    if nodes is None:
-        if any(roles.values()):
-            raise DataError("--id, --label and --split name columns of a node table, and there is none")
-        return None
-    kept = set(roles.values())
-    table = read_table(
-        nodes,
-        lambda names: [n for n in names if n in kept or (not roles["id"] and n == guess_id(names))],
-        name=report.name,
-    )
-    roles["id"] = _id_column(table, roles["id"], report.name)
-    _check_names(table, roles, kinds, report)
-    return table
-
-
 def _structure(
     edge_index: np.ndarray, nodes: int, directed: bool, scale: Mapping[str, Any] | None, report: Report
 ) -> tuple[np.ndarray, Mapping[str, Any]]:
@@ -214,20 +196,6 @@ def _as_chunked(values: Any) -> pa.ChunkedArray:
     return values if isinstance(values, pa.ChunkedArray) else pa.chunked_array([values])
 
 
-def _id_column(table: pa.Table, asked: str, name: str) -> str:
-    if asked:
-        if asked not in table.column_names:
-            raise DataError(f"{name}: {unknown('column', asked, table.column_names)} (--id)")
-        return asked
-    guessed = guess_id(table.column_names)
-    if guessed is None:
-        swapped = " (it looks like an edge table: NODES come first, EDGES second)"
-        hint = swapped if guess_ends(table.column_names, by_name=True) else ""
-        columns = some(table.column_names, 12)
-        raise DataError(f"{name}: which column is the nodes' id? Say so with --id; columns: {columns}{hint}")
-    return guessed
-
-
 def _without_repeats(
     ids: pa.Array, order: np.ndarray, table: pa.Table | None, report: Report
 ) -> tuple[pa.Array, np.ndarray]:
@@ -255,18 +223,6 @@ def _without_repeats(
         if same.any():
             report.repair(f"{count(int(same.sum()), 'row')} repeated word for word left out")
     return ids.filter(pa.array(first)), order[first]
-
-
-def _check_names(table: pa.Table, wanted: Mapping[str, str], kinds: Mapping[str, str], report: Report) -> None:
-    before = len(report.problems)
-    for option, column in wanted.items():
-        if column and column not in table.column_names:
-            report.problem(f"{unknown('column', column, table.column_names)} (--{option})")
-    for column in kinds:
-        if column not in table.column_names:
-            report.problem(f"data.kinds: {unknown('column', column, table.column_names)}")
-    if len(report.problems) > before:
-        report.stop_on_problems()
 
 
 def _features(
@@ -300,19 +256,7 @@ def _features(
             report.note(f"columns the model does not know, left aside: {some(extra, 8)}")
         report.stop_on_problems()
     else:
-        words = int(np.clip(MOST_TEXT_BYTES // (4 * max(table.num_rows, 1)), 64, 1000))
-        columns = []
-        for name in sorted(table.column_names):
-            try:
-                column = fit_column(name, table.column(name), kinds.get(name), words)
-            except (pa.ArrowException, OverflowError) as error:
-                raise DataError(f"column {name!r} cannot be read: {' '.join(str(error).split())[:200]}") from None
-            kind = "" if column.kind == "ignore" else f"{column.kind:9} "
-            report.note(f"  {name:20} {kind}{column.note}")
-            if column.repaired:
-                report.repair(column.repaired)
-            if column.width:
-                columns.append(column)
+        columns = fit_columns(table, kinds, report)
     blocks, cells = [], []
     for column in columns:
         values = table.column(column.name)
