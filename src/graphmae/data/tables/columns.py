@@ -136,12 +136,11 @@ def _fit_number(name: str, values: pa.ChunkedArray, missing: np.ndarray, notatio
     broken = int((~usable & ~missing).sum())
     there = numbers[usable]
     # Counts and amounts spread over orders of magnitude: on a logarithmic scale the small ones count too.
-    logarithmic = bool(
-        there.min() >= 0 and there.max() > 100 * max(float(np.median(there)), 1.0) and there.max() < 1e300
-    )
+    low, high = float(there.min()), float(there.max())
+    logarithmic = low >= 0 and 100 < high < 1e300 and high > 100 * max(float(np.median(there)), 1.0)
     mean, std = _moments(np.log1p(there) if logarithmic else np.clip(there, -1e150, 1e150))
     says_missing = bool((~usable).any())
-    if there.min() == there.max() and not says_missing:
+    if low == high and not says_missing:
         alike = pc.count_distinct(values).as_py() == 1
         why = "the same number in every row" if alike else "numbers too large to tell apart, like ids"
         return Column(name, "ignore", note=f"ignored: {why}")
@@ -178,6 +177,9 @@ def _fit_boolean(name: str, values: pa.ChunkedArray, missing: np.ndarray) -> Col
 
 
 def _flags(values: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray]:
+    if is_numeric(values.type):
+        numbers = floats(values)
+        return (numbers == 1).astype(np.float32), (numbers != 0) & (numbers != 1)
     lowered = pc.utf8_lower(as_text(values))
     true = pc.is_in(lowered, pa.array(TRUE)).to_numpy(zero_copy_only=False)
     false = pc.is_in(lowered, pa.array(FALSE)).to_numpy(zero_copy_only=False)
@@ -190,18 +192,18 @@ def _encode_boolean(values: pa.ChunkedArray, learned: Mapping[str, Any]) -> tupl
 
 
 def _fit_category(name: str, values: pa.ChunkedArray, missing: np.ndarray) -> Column:
-    levels, counts, spellings = _levels(as_text(values).filter(pa.array(~missing)))
+    levels, counts, spellings = distinct_levels(as_text(values).filter(pa.array(~missing)))
     if len(levels) == 1 and not missing.any():
         return Column(name, "ignore", note="ignored: the same in every row")
     kept = sorted(levels[np.argsort(-counts, kind="stable")[:MOST_CATEGORIES]].tolist())
     other = len(levels) > MOST_CATEGORIES
     learned = {"levels": kept, "other": other, "says_missing": bool(missing.any()), "folded": True}
     note = f"{len(kept)} categories" + (f" of {len(levels):,}, the rest as one" if other else "")
-    merged = f"in {name!r} merged {spellings_merged(spellings)}" if spellings else ""
+    merged = spellings_merged(name, spellings) if spellings else ""
     return Column(name, "category", learned, note + _share(missing), merged)
 
 
-def _levels(text: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray, list[list[str]]]:
+def distinct_levels(text: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray, list[list[str]]]:
     """(levels, how often each is there, the spellings of those with several).
 
     Texts that differ by case or blanks alone are one level, written as most of them are.
@@ -218,10 +220,12 @@ def _levels(text: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray, list[list[st
     return levels, totals, [[written[i] for i in group] for group in ordered if len(group) > 1]
 
 
-def spellings_merged(spellings: Sequence[Sequence[str]]) -> str:
+def spellings_merged(name: str, spellings: Sequence[Sequence[str]]) -> str:
     """What was merged, for people."""
-    many = sum(len(group) for group in spellings)
-    return f"{count(many, 'spelling')} that differ by case or blanks ({some(list(spellings[0]), 4)}, …)"
+    groups = [f"{some(list(group[1:]), 3)} as {group[0]!r}" for group in spellings[:2]]
+    rest = "; …" if len(spellings) > 2 else ""
+    many = count(sum(len(group) - 1 for group in spellings), "spelling")
+    return f"{many} in {name!r} that differ by case or blanks alone merged ({'; '.join(groups)}{rest})"
 
 
 def _places(values: pa.ChunkedArray, learned: Mapping[str, Any]) -> np.ndarray:

@@ -53,12 +53,12 @@ def read_tables(
 
 
 def _node_table(nodes: Any, roles: Mapping[str, str], kinds: Mapping[str, str], report: Report) -> pa.Table | None:
-    asked = {name for name in roles.values() if name}
+    def as_written(names: list[str]) -> list[str]:
+        kept = {*roles.values(), guess_id(names)}
+        return [name for name in names if name in kept]
+
     try:
-        table = read_table(
-            nodes, lambda names: [n for n in names if n in asked or n == guess_id(names)], name=report.name,
-            note=report.note,
-        )  # fmt: skip
+        table = read_table(nodes, as_written, name=report.name, note=report.note)
     except DataError as error:
         report.failed(error)
         return None
@@ -116,8 +116,7 @@ def _likely_ids(table: pa.Table, settled: str = "") -> dict[str, pa.Array]:
         return {settled: as_ids(table.column(settled))} if settled in table.column_names else {}
     found = {}
     for name, values in zip(table.column_names, table.columns, strict=True):
-        first = values[:200]
-        if pc.count_distinct(first).as_py() >= 0.5 * len(first) and _may_be_ids(values):
+        if _may_be_ids(values) and pc.count_distinct(values[:200]).as_py() >= 0.5 * min(len(values), 200):
             found[name] = as_ids(values)
     return found
 

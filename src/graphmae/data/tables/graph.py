@@ -258,8 +258,9 @@ def _features(
     else:
         columns = fit_columns(table, kinds, report)
     blocks, cells = [], []
+    named = dict(zip(table.column_names, table.columns, strict=True))  # finding each by its name is slow in wide tables
     for column in columns:
-        values = table.column(column.name)
+        values = named[column.name]
         block, missing = column.encode(values)
         blocks.append(block)
         cells.append(~missing)

@@ -12,6 +12,7 @@ from .habits import NUMBERS_AMONG_TEXT, first_reading
 KINDS = ("number", "boolean", "category", "text", "vector", "ignore")
 TRUE, FALSE = ("true", "yes", "y", "t", "1", "ja", "wahr"), ("false", "no", "n", "f", "0", "nein", "falsch")
 SOME_NUMBERS = 0.5  # a text column with this share of numbers may be meant to be one of numbers
+SHORT = 3  # words
 
 
 def infer_kind(values: pa.ChunkedArray, missing: np.ndarray) -> tuple[str, str]:
@@ -41,8 +42,9 @@ def infer_kind(values: pa.ChunkedArray, missing: np.ndarray) -> tuple[str, str]:
     if reading.share > SOME_NUMBERS:
         why = f'{reading.share:.0%} of the cells are numbers: set its kind to "number" to count the others as missing'
     rows = min(len(shown), 200_000)
-    several_words = np.mean([" " in value.strip() for value in shown[:2000].tolist()]) > 0.5
-    if several_words and len(distinct) > min(50, 0.5 * rows):
+    lengths = np.array([len(value.split()) for value in shown[:2000].tolist()])
+    is_short = lengths.mean() <= SHORT and len(distinct) <= 0.5 * rows  # "New York" again and again is no text
+    if np.mean(lengths > 1) > 0.5 and len(distinct) > min(50, 0.5 * rows) and not is_short:
         return "text", why
     if len(distinct) > 50 and len(distinct) > 0.9 * rows:
         return "ignore", "ignored: a different text in nearly every row, like a name or an id"
@@ -51,8 +53,9 @@ def infer_kind(values: pa.ChunkedArray, missing: np.ndarray) -> tuple[str, str]:
 
 def _is_zero_or_one(values: pa.ChunkedArray) -> bool:
     """Whether both are there, whole or written as 0.0 and 1.0, and no other number."""
-    ends = pc.min_max(values).as_py()
-    if ends != {"min": 0, "max": 1}:
+    if pc.min_max(values).as_py() != {"min": 0, "max": 1}:
         return False
-    numbers = np.asarray(values.cast(pa.float64(), safe=False).drop_null().to_numpy())
-    return bool(np.isin(numbers[~np.isnan(numbers)], (0, 1)).all())
+    if pa.types.is_integer(values.type):
+        return True
+    numbers = np.asarray(values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False))
+    return bool(((numbers == 0) | (numbers == 1) | np.isnan(numbers)).all())

@@ -186,7 +186,7 @@ def _layout(path: Path, text: str, is_cut: bool, headerless: bool | None) -> Lay
     else:
         separator = _separator("\n".join(lines[before:]), is_cut, suffix)
     try:
-        names = next(csv.reader(lines[before:], delimiter=separator), [])
+        names = next(csv.reader((line + "\n" for line in lines[before:]), delimiter=separator), [])
     except csv.Error as error:
         raise DataError(f"{path}: its first line cannot be read ({error})") from None
     longest = max(len(line.encode()) for line in lines[: RECORDS + before])
@@ -267,7 +267,7 @@ def _may_be_thousands(values: pa.ChunkedArray) -> bool:
         return False
     numbers = values.to_numpy()
     numbers = numbers[np.isfinite(numbers)]
-    if not len(numbers) or np.abs(numbers).max() >= 1000 or (numbers == np.rint(numbers)).all():
+    if not len(numbers) or np.abs(numbers).max() >= 1000:
         return False
     thousandths = numbers * 1000
     return bool(np.allclose(thousandths, np.rint(thousandths), rtol=0, atol=1e-6))
