@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from ..data import TableGraph
-from ..data.tables.cells import floats, strings
+from ..data.tables.cells import strings
 from ..data.tables.columns import Column
 from ..methods import GraphMAE
 from ..runtime.errors import InputError
@@ -65,7 +65,7 @@ def impute(
 
 def _fill(column: Column, values: pa.ChunkedArray, seen: np.ndarray, there: np.ndarray) -> Filled:
     numeric = column.kind == "number"
-    truth = floats(values)[there] if numeric else strings(values)[there].astype(str)
+    truth = column.numbers(values)[there] if numeric else _texts(column, values)[there].astype(str)
     logarithmic = numeric and bool(column.learned["logarithmic"])
     if logarithmic:
         truth = np.log1p(truth)
@@ -101,6 +101,10 @@ def _fill(column: Column, values: pa.ChunkedArray, seen: np.ndarray, there: np.n
             answers = np.full(len(answers), levels[counts.argmax()])
     metric = "R²" if numeric else "accuracy"
     return Filled(column.name, (~there).nonzero()[0], answers.tolist(), metric, score, plain)
+
+
+def _texts(column: Column, values: pa.ChunkedArray) -> np.ndarray:
+    return column.spellings(values) if column.kind == "category" else strings(values)
 
 
 def _with(table: pa.Table, filled: Filled) -> pa.Table:

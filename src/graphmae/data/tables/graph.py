@@ -14,23 +14,23 @@ import pyarrow.compute as pc
 import torch
 from torch_geometric.data import Data
 
-from ...runtime.errors import DataError, unknown
 from ..nodes import NodeDataset
 from ..splits import stratified_split
 from . import edges as edge_tables
 from .cells import as_text, is_missing
 from .column_drift import Seen, moved_column
-from .columns import Column, fit_column
+from .columns import Column
 from .dataset import TableGraph, names_of, reordered
 from .drift import Bounds, Moved, compared, stored_degrees
-from .identity import first_of_each, guess_ends, guess_id, node_order
+from .finding import read_tables
+from .fitting import fit_columns
+from .identity import first_of_each, node_order
 from .labels import read_labels, read_split
-from .reading import name_of, read_table
+from .reading import name_of
 from .report import Report, count, some
 from .structure import NAMES, standardised
 
 logger = logging.getLogger("graphmae")
-MOST_TEXT_BYTES = 1 << 30
 
 
 @dataclass
@@ -80,10 +80,8 @@ def from_tables(
     listed = edge_tables.as_list(edges)
     report = Report(name_of(nodes, "the node table") if nodes is not None else name_of(listed[0], "the edge list"))
     roles = {"id": id, "label": label, "split": split}
-    table = _node_table(nodes, roles, kinds or {}, before, report)
-    node_ids = None if table is None else table.column(roles["id"])
-    read = edge_tables.read(listed, source, target, node_ids, before, report)
-    given = _as_chunked(edge_tables.all_ends(read) if node_ids is None else node_ids)
+    table, read = read_tables(nodes, listed, roles, (source, target), before, kinds or {}, report)
+    given = _as_chunked(edge_tables.all_ends(read) if table is None else table.column(roles["id"]))
     ids, order = node_order(given, roles["id"] or "source and target", report)
     ids, order = _without_repeats(ids, order, table, report)
     origin = f", id column {roles['id']!r}" if table is not None else ", those the edges name (an edge list alone)"
@@ -143,29 +141,6 @@ def from_tables(
     return graph if (np.diff(by_row) == 1).all() else reordered(graph, by_row)
 
 
-def _node_table(
-    nodes: Any, roles: dict[str, str], kinds: Mapping[str, str], before: Mapping[str, str], report: Report
-) -> pa.Table | None:
-    """The node table, its roles checked and filled in, as in training where it has those; None: there is no table."""
-    if nodes is None:
-        if any(roles.values()):
-            raise DataError("--id, --label and --split name columns of a node table, and there is none")
-        return None
-
-    def remembered(names: list[str]) -> dict[str, str]:
-        return {role: named or (before[role] if before.get(role) in names else "") for role, named in roles.items()}
-
-    def as_written(names: list[str]) -> list[str]:
-        known = remembered(names)
-        return [n for n in names if n in known.values() or (not known["id"] and n == guess_id(names))]
-
-    table = read_table(nodes, as_written, name=report.name)
-    roles |= remembered(table.column_names)
-    roles["id"] = _id_column(table, roles["id"], before.get("id", ""), report.name)
-    _check_names(table, roles, kinds, report)
-    return table
-
-
 def _labels(
     data: Data, table: pa.Table | None, order: np.ndarray, roles: Mapping[str, str], asked: bool, report: Report
 ) -> tuple[str, ...]:
@@ -180,6 +155,7 @@ def _labels(
     if trial.problems and not asked:
         return ()
     report.notes += trial.notes
+    report.repairs += trial.repairs
     trial.stop_on_problems()
     data.y = torch.from_numpy(y)
     if roles["split"]:
@@ -193,21 +169,6 @@ def _labels(
 
 def _as_chunked(values: Any) -> pa.ChunkedArray:
     return values if isinstance(values, pa.ChunkedArray) else pa.chunked_array([values])
-
-
-def _id_column(table: pa.Table, asked: str, before: str, name: str) -> str:
-    if asked:
-        if asked not in table.column_names:
-            raise DataError(f"{name}: {unknown('column', asked, table.column_names)} (--id)")
-        return asked
-    guessed = guess_id(table.column_names)
-    if guessed is None:
-        swapped = " (it looks like an edge table: NODES come first, EDGES second)"
-        hint = swapped if guess_ends(table.column_names, by_name=True) else ""
-        columns = some(table.column_names, 12)
-        known = f" (in training it was {before!r}, which is not here)" if before else ""
-        raise DataError(f"{name}: which column is the nodes' id{known}? Say so with --id; columns: {columns}{hint}")
-    return guessed
 
 
 def _without_repeats(
@@ -241,18 +202,6 @@ def _without_repeats(
     return ids.filter(pa.array(first)), order[first]
 
 
-def _check_names(table: pa.Table, wanted: Mapping[str, str], kinds: Mapping[str, str], report: Report) -> None:
-    before = len(report.problems)
-    for option, column in wanted.items():
-        if column and column not in table.column_names:
-            report.problem(f"{unknown('column', column, table.column_names)} (--{option})")
-    for column in kinds:
-        if column not in table.column_names:
-            report.problem(f"data.kinds: {unknown('column', column, table.column_names)}")
-    if len(report.problems) > before:
-        report.stop_on_problems()
-
-
 def _features(
     table: pa.Table | None,
     order: np.ndarray,
@@ -284,23 +233,12 @@ def _features(
             report.note(f"columns the model does not know, left aside: {some(extra, 8)}")
         report.stop_on_problems()
     else:
-        words = int(np.clip(MOST_TEXT_BYTES // (4 * max(table.num_rows, 1)), 64, 1000))
-        columns = []
-        for name in sorted(table.column_names):
-            try:
-                column = fit_column(name, table.column(name), kinds.get(name), words)
-            except (pa.ArrowException, OverflowError) as error:
-                raise DataError(f"column {name!r} cannot be read: {' '.join(str(error).split())[:200]}") from None
-            kind = "" if column.kind == "ignore" else f"{column.kind:9} "
-            report.note(f"  {name:20} {kind}{column.note}")
-            if column.repaired:
-                report.repair(column.repaired)
-            if column.width:
-                columns.append(column)
+        columns = fit_columns(table, kinds, report)
     out, before = Encoded(columns), stored.get("statistics")
     bounds = Bounds(before["nodes"], len(order), sum(column.width for column in columns) + 1) if before else None
+    named = dict(zip(table.column_names, table.columns, strict=True))  # finding each by its name is slow in wide tables
     for number, column in enumerate(columns):
-        values = table.column(column.name)
+        values = named[column.name]
         block, missing = column.encode(values)
         out.blocks.append(block)
         out.cells.append(~missing)
