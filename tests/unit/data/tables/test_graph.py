@@ -94,7 +94,7 @@ def test_names_of_columns_are_those_of_training_where_the_tables_have_them() -> 
         bare.check_labels()
     renamed = {"id": nodes["sku"], "sku": [4, 3, 2, 1], "price": nodes["price"], "colour": ["r", "g", "r", "g"]}
     assert made(renamed, edges, id="id", label="colour", treatment=first.treatment).classes == ("g", "r")
-    strange = {"article": nodes["sku"], "price": nodes["price"], "other": nodes["price"]}
+    strange = {"article": ["q", "r", "s", "t"], "price": nodes["price"], "other": nodes["price"]}
     with pytest.raises(DataError, match="in training it was 'sku', which is not here"):
         made(strange, edges, treatment=first.treatment)
     with pytest.raises(DataError, match="in training they were 'buyer' and 'item'"):
