@@ -98,7 +98,7 @@ def test_names_of_columns_are_those_of_training_where_the_tables_have_them() -> 
     with pytest.raises(DataError, match="in training it was 'sku', which is not here"):
         made(strange, edges, treatment=first.treatment)
     with pytest.raises(DataError, match="in training they were 'buyer' and 'item'"):
-        made(nodes, {"p": ["a"], "q": ["b"], "r": [1]}, treatment=first.treatment)
+        made(nodes, {"p": ["y"], "q": ["z"], "r": [1]}, treatment=first.treatment)
     unclear = {**nodes, "shop": ["", "", "", ""]}  # nobody asked for the label, so an empty one is no problem
     assert made(unclear, edges, treatment=first.treatment).y is None
     assert made(nodes, [("a", "b"), ("c", "d")], treatment=first.treatment).graphs[0].num_edges == 4 + 4
