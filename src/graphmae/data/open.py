@@ -20,7 +20,7 @@ from .files import from_data, read_graph
 from .graphset import GraphSet
 from .objects import from_networkx, from_scipy
 from .scaling import Features
-from .tables import TableGraph, from_tables, is_table
+from .tables import TableGraph, from_tables, is_table, not_a_table
 from .tables.dataset import encoding_of
 
 MOLECULES = (".smi", ".smiles")  # plain or .gz
@@ -82,7 +82,7 @@ def section_of(sources: str | Path | Sequence[str | Path]) -> dict[str, Any]:
         if len(sources) > 1:
             if wrong := [str(path) for path in sources if not is_table(path)]:
                 raise DataError(
-                    f"{wrong[0]} is not a table; of several files, the first is a node table, the others edges"
+                    f"{not_a_table(wrong[0])}. Of several files, the first is a node table, the others edges"
                 )
             return {"name": "tables", "nodes": str(sources[0]), "edges": [str(path) for path in sources[1:]]}
         source: str | Path = sources[0]

@@ -57,11 +57,15 @@ def floats(values: pa.ChunkedArray, written: str = "") -> np.ndarray:
         return np.asarray(values.to_numpy(zero_copy_only=False), dtype=np.float64)
     text = as_text(values)
     if written in (dates.DAY, dates.MONTH):
-        return dates.seconds(text, written)
+        return _seconds(text, written)
     found = notation.numbers(text, written)
-    if not written and np.isnan(found).all():
-        return dates.seconds(text, dates.decide(text).notation or dates.DAY)
-    return found
+    return _seconds(text, "") if not written and np.isnan(found).all() else found
+
+
+def _seconds(text: pa.ChunkedArray, order: str) -> np.ndarray:
+    """Dates in the order they have, and where they leave it open in `order`."""
+    found = dates.decide(text)
+    return dates.seconds(text, (found.notation if found.clear or not order else order) or dates.DAY)
 
 
 def folded(text: pa.ChunkedArray) -> pa.ChunkedArray:

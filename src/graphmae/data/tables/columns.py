@@ -214,7 +214,12 @@ def distinct_levels(text: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray, list
     for position, key in enumerate(folded(pa.chunked_array([names])).to_pylist()):
         groups.setdefault(key, []).append(position)
     written = names.to_pylist()
-    ordered = [sorted(group, key=lambda i: (-counts[i], written[i])) for _, group in sorted(groups.items())]
+
+    def rank(position: int) -> tuple[int, bool, str]:
+        name = written[position]
+        return -counts[position], name.isupper() or name.islower(), name
+
+    ordered = [sorted(group, key=rank) for _, group in sorted(groups.items())]
     levels = np.array([written[group[0]] for group in ordered], dtype=object)
     totals = np.array([counts[group].sum() for group in ordered])
     return levels, totals, [[written[i] for i in group] for group in ordered if len(group) > 1]
@@ -225,7 +230,7 @@ def spellings_merged(name: str, spellings: Sequence[Sequence[str]]) -> str:
     groups = [f"{some(list(group[1:]), 3)} as {group[0]!r}" for group in spellings[:2]]
     rest = "; …" if len(spellings) > 2 else ""
     many = count(sum(len(group) - 1 for group in spellings), "spelling")
-    return f"{many} in {name!r} that differ by case or blanks alone merged ({'; '.join(groups)}{rest})"
+    return f"{many} in {name!r} merged, different by case or blanks alone ({'; '.join(groups)}{rest})"
 
 
 def _places(values: pa.ChunkedArray, learned: Mapping[str, Any]) -> np.ndarray:

@@ -61,10 +61,11 @@ def from_tables(
     quiet: bool = False,
     strict: bool = False,
 ) -> TableGraph:
-    """A graph from a node table and an edge table: paths (CSV, TSV, Parquet), data frames or dictionaries of columns.
+    """A graph from a node table and an edge table: paths (CSV, Excel, Parquet, …), data frames or columns by name.
 
-    Columns with ids are guessed where their names are obvious. Every other column of the node table becomes features
-    by its kind (`kinds` sets it: number, boolean, category, text, vector, ignore); `label` and `split` never do.
+    Columns with ids are found by what they hold, or by their names. Every other column of the node table becomes
+    features by its kind (`kinds` sets it: number, boolean, category, text, vector, ignore, or how numbers and dates are
+    written: decimal-point, decimal-comma, day-first, month-first); `label` and `split` never do.
     `edges` may be several tables, or have a column that says the kind of edge: one graph then, with `edge_attr`.
     `nodes` None: an edge list alone, whose nodes are those it names. Edges count both ways unless `directed`.
     `treatment` is that of a trained model: columns are then called and encoded as they were in training, and what has

@@ -17,6 +17,7 @@ from .notation import COMMA, POINT, Reading
 
 NOTATIONS = {POINT: "1,234.5", COMMA: "1.234,5", DAY: "31/12/2021", MONTH: "12/31/2021"}  # each with an example
 NUMBERS_AMONG_TEXT = 0.9  # a text column with this share of numbers is a column of numbers with some broken cells
+SOME_NUMBERS = 0.5  # with this share it may be meant to be one
 SAMPLE = 20_000
 
 
@@ -68,7 +69,7 @@ def first_reading(values: pa.ChunkedArray) -> Reading:
 
 def _reading(cells: pa.ChunkedArray, share: float) -> Reading:
     digits = pc.mean(pc.match_substring_regex(cells, r"\d").cast(pa.int8())).as_py() or 0.0
-    if digits < share:
+    if digits < min(share, SOME_NUMBERS):
         return Reading()
     found = notation.decide(cells)
     if found.share < share:

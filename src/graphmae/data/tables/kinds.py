@@ -7,11 +7,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from .cells import is_numeric, strings
-from .habits import NUMBERS_AMONG_TEXT, first_reading
+from .habits import NUMBERS_AMONG_TEXT, SOME_NUMBERS, first_reading
 
 KINDS = ("number", "boolean", "category", "text", "vector", "ignore")
 TRUE, FALSE = ("true", "yes", "y", "t", "1", "ja", "wahr"), ("false", "no", "n", "f", "0", "nein", "falsch")
-SOME_NUMBERS = 0.5  # a text column with this share of numbers may be meant to be one of numbers
 SHORT = 3  # words
 
 
@@ -39,7 +38,7 @@ def infer_kind(values: pa.ChunkedArray, missing: np.ndarray) -> tuple[str, str]:
     if reading.share >= NUMBERS_AMONG_TEXT:
         return "number", ""
     why = ""
-    if reading.share > SOME_NUMBERS:
+    if reading.share >= SOME_NUMBERS:
         why = f'{reading.share:.0%} of the cells are numbers: set its kind to "number" to count the others as missing'
     rows = min(len(shown), 200_000)
     lengths = np.array([len(value.split()) for value in shown[:2000].tolist()])

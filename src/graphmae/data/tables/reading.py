@@ -14,7 +14,7 @@ import pyarrow.json
 import pyarrow.parquet
 
 from ...runtime.errors import DataError, InputError
-from .text import contents, decode, one_line, only_member, read_text, refuse_other_files
+from .text import decoded, one_line, only_member, read_text
 
 PARQUET = (".parquet", ".pq")
 EXCEL = (".xlsx", ".xlsm")
@@ -33,6 +33,13 @@ AsWritten = Callable[[list[str]], Iterable[str]]
 def is_table(path: str | Path) -> bool:
     """Whether the file's name says that it is a table."""
     return _suffix(path) in (*SUFFIXES, ".zip")
+
+
+def not_a_table(path: str | Path) -> str:
+    """What to do about a file whose name does not say that it is a table."""
+    remedy = REMEDIES.get(_suffix(path), "")
+    kinds = f"{', '.join(SUFFIXES)}, the text ones also .gz and .zip"
+    return f"{path}: unknown kind of table{': ' + remedy if remedy else ''}. Allowed: {kinds}"
 
 
 def _suffix(path: str | Path) -> str:
@@ -89,9 +96,7 @@ def _from_file(path: Path, as_written: AsWritten, headerless: bool | None, note:
         return _json_lines(path, note)
     if suffix in TEXT:
         return read_text(path, as_written, headerless, note)
-    remedy = f": {REMEDIES[suffix]}" if suffix in REMEDIES else ""
-    kinds = f"{', '.join(SUFFIXES)}, the text ones also .gz and .zip"
-    raise DataError(f"{path}: unknown kind of table{remedy}. Allowed: {kinds}")
+    raise DataError(not_a_table(path))
 
 
 def _from_memory(source: Any) -> pa.Table:
@@ -102,9 +107,15 @@ def _from_memory(source: Any) -> pa.Table:
             frame = source.reset_index() if source.index.name is not None else source
             columns = [_array(frame.iloc[:, i]) for i in range(frame.shape[1])]
             return pa.Table.from_arrays(columns, [str(column) for column in frame.columns])
-        return pa.table(source)
+        return _with_strings(pa.table(source))
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise DataError(f"cannot make a table of a {type(source).__name__}: {one_line(error)}") from None
+
+
+def _with_strings(table: pa.Table) -> pa.Table:
+    """Polars' own kind of text as the usual one, which all of Arrow's functions take."""
+    fields = [f.with_type(pa.string()) if pa.types.is_string_view(f.type) else f for f in table.schema]
+    return table if pa.schema(fields).equals(table.schema) else table.cast(pa.schema(fields))
 
 
 def _array(values: Any) -> pa.Array:
@@ -159,13 +170,9 @@ def _cell(cell: Any) -> Any:
 
 def _json_lines(path: Path, note: Callable[[str], None]) -> pa.Table:
     """One object per line; a key that a line does not have is an empty cell."""
-    raw = contents(path)
-    refuse_other_files(path, raw)
-    text, encoding = decode(raw, path)
-    if encoding != "UTF-8":
-        note(f"{path.name} is not UTF-8 and was read as {encoding}, a guess by its bytes")
+    text = decoded(path, note)
     try:
-        options = pyarrow.json.ReadOptions(block_size=max(1 << 20, min(len(raw), 1 << 30)))
+        options = pyarrow.json.ReadOptions(block_size=max(1 << 20, min(4 * len(text), 1 << 30)))
         return pyarrow.json.read_json(pa.BufferReader(text.encode()), read_options=options)
     except pa.ArrowException:  # a broken line, or cells of several types under one key
         return _from_objects(path, text.split("\n"))

@@ -20,6 +20,7 @@ class Report:
     problems: list[str] = field(default_factory=list)
     columns: list[tuple[str, str, str]] = field(default_factory=list)  # (name, kind, what becomes of it)
     before: int = 0  # notes that come before the columns
+    elsewhere: set[str] = field(default_factory=set)  # problems that name their table themselves
 
     def note(self, text: str) -> None:
         self.notes.append(text)
@@ -33,20 +34,25 @@ class Report:
 
     def problem(self, text: str, table: str = "") -> None:
         """`table` is the one it is of, if that is not the one the report is called by."""
-        self.problems.append(f"{table}: {text}" if table and table != self.name else text)
+        if table and table != self.name:
+            text = f"{table}: {text}"
+            self.elsewhere.add(text)
+        self.problems.append(text)
 
     def failed(self, error: DataError) -> None:
         """A problem that was raised, with the name of its table in it."""
-        self.problems.append(str(error).removeprefix(f"{self.name}: "))
+        self.elsewhere.add(str(error))
+        self.problems.append(str(error))
 
     def stop_on_problems(self) -> None:
         """Raise with everything that was found."""
         if not self.problems:
             return
-        text = f"{self.name}: " + (self.problems[0] if len(self.problems) == 1 else f"{len(self.problems)} problems")
-        if len(self.problems) > 1:
-            text += "".join(f"\n  - {problem}" for problem in self._few(self.problems))
-        raise DataError(text)
+        if len(self.problems) == 1:
+            text = self.problems[0]
+            raise DataError(text if text in self.elsewhere else f"{self.name}: {text}")
+        listed = "".join(f"\n  - {problem}" for problem in self._few(self.problems))
+        raise DataError(f"{self.name}: {len(self.problems)} problems{listed}")
 
     def lines(self) -> list[str]:
         first, rest = self.notes[: self.before], self.notes[self.before :]

@@ -21,7 +21,7 @@ import pyarrow.csv
 
 from ...runtime.errors import DataError
 
-SEPARATORS = (",", ";", "\t", "|", " ")
+SEPARATORS = ("\t", "|", ";", ",", " ")  # the rarer in cells and headers, the earlier: 1,5 is in many a cell
 HEAD, MOST_HEAD, RECORDS = 1 << 18, 1 << 24, 200  # bytes looked at, at most, and lines the separator is judged by
 MAGIC = {
     b"PK\x03\x04": "an Excel or zip file: call it .xlsx or .zip",
@@ -31,7 +31,7 @@ MAGIC = {
 }
 BEYOND_LATIN = re.compile(rb"[\x80-\x9f]")  # letters and signs in cp1252, control characters in Latin-1
 UNDEFINED = re.compile(rb"[\x81\x8d\x8f\x90\x9d]")  # in cp1252
-CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
+CONTROL, MOST_CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]"), 0.02  # a larger share than that is no text
 # A number that is another one where the point groups thousands: 1.234, but neither 0.123 nor 1.5.
 TWO_WAYS = r"^[-+]?(?:[1-9]\d{0,2}\.\d{3}|\d{1,3})$"
 
@@ -61,21 +61,15 @@ def read_text(
     head = _head(path)
     refuse_other_files(path, head)
     if path.suffix.lower() == ".zip" or not _is_utf8(head):
-        raw = contents(path)
-        text, encoding = decode(raw, path)
-        if encoding != "UTF-8":
-            note(f"{path.name} is not UTF-8 and was read as {encoding}, a guess by its bytes")
-        source = text.encode()
+        source = decoded(path, note).encode()
         head = source[: HEAD if source[:HEAD].count(b"\n") > 1 else MOST_HEAD]
     layout = _layout(path, head.decode("utf-8-sig", errors="ignore"), len(head) >= HEAD, headerless)
     if twice := sorted(name for name, times in Counter(layout.names).items() if times > 1):
         raise DataError(f"{path.name}: several columns are called {twice[0]!r}; rename them")
     kept = {name: pa.string() for name in as_written(layout.names)}  # type: ignore[attr-defined]
-    table = _parse(path, source, layout, kept)
+    table = _parse(path, source, layout, kept, note)
     if isinstance(source, Path) and any(pa.types.is_binary(column.type) for column in table.columns):
-        text, encoding = decode(contents(path), path)  # not UTF-8 somewhere after the head
-        note(f"{path.name} is not UTF-8 and was read as {encoding}, a guess by its bytes")
-        source = text.encode()
+        source = decoded(path, note).encode()  # not UTF-8 somewhere after the head
         table = _parse(path, source, layout, kept)
     if layout.separator != ",":
         table = _with_doubtful_as_written(path, source, layout, table)
@@ -95,6 +89,16 @@ def contents(path: Path) -> bytes:
         raise DataError(f"{path} is damaged ({one_line(error)})") from None
 
 
+def decoded(path: Path, note: Callable[[str], None]) -> str:
+    """The text of a file, unpacked; `note` is told its encoding if that is not UTF-8."""
+    raw = contents(path)
+    refuse_other_files(path, raw)
+    text, encoding = _decode(raw, path)
+    if encoding != "UTF-8":
+        note(f"{path.name} is not UTF-8: read as {encoding}")
+    return text
+
+
 def only_member(path: Path) -> str:
     """The name of the one file in a .zip; folders and what macOS adds do not count."""
     try:
@@ -108,15 +112,15 @@ def only_member(path: Path) -> str:
     return members[0]
 
 
-def decode(raw: bytes, path: Path) -> tuple[str, str]:
+def _decode(raw: bytes, path: Path) -> tuple[str, str]:
     """(the text, its encoding for people): by its mark, else UTF-8 where it is, else a guess."""
     if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
         return _strictly(raw, "utf-16", "UTF-16", path)
     zeros = raw[:4096].count(b"\0")
     if zeros > len(raw[:4096]) // 4:  # Latin letters in UTF-16 without a mark: every second byte is zero
         little = raw[1:4096:2].count(b"\0") >= raw[0:4096:2].count(b"\0")
-        return _strictly(raw, "utf-16-le" if little else "utf-16-be", "UTF-16", path)
-    if CONTROL.search(raw[:MOST_HEAD]):
+        return _strictly(raw, "utf-16-le" if little else "utf-16-be", "UTF-16 (a guess)", path)
+    if b"\0" in raw or len(CONTROL.findall(raw[:HEAD])) > MOST_CONTROL * len(raw[:HEAD]):
         raise DataError(f"{path} is not text: it holds control characters")
     try:
         return raw.decode("utf-8-sig"), "UTF-8"
@@ -127,8 +131,8 @@ def decode(raw: bytes, path: Path) -> tuple[str, str]:
     if sum(letter > "\x7f" for letter in repaired) > 10 * broken:  # UTF-8 in which a few bytes are damaged
         return repaired, f"UTF-8 with {broken} broken characters"
     if BEYOND_LATIN.search(raw) and not UNDEFINED.search(raw):
-        return raw.decode("cp1252"), "cp1252 (Windows)"
-    return raw.decode("latin-1"), "Latin-1"
+        return raw.decode("cp1252"), "cp1252, of Windows (a guess)"
+    return raw.decode("latin-1"), "Latin-1 (a guess)"
 
 
 def refuse_other_files(path: Path, head: bytes) -> None:
@@ -148,7 +152,7 @@ def _strictly(raw: bytes, codec: str, name: str, path: Path) -> tuple[str, str]:
 
 
 def _is_utf8(head: bytes) -> bool:
-    if b"\0" in head or head.startswith((b"\xff\xfe", b"\xfe\xff")) or CONTROL.search(head):
+    if b"\0" in head or head.startswith((b"\xff\xfe", b"\xfe\xff")):
         return False
     try:
         codecs.getincrementaldecoder("utf-8")().decode(head, final=len(head) < HEAD)  # the last character may be cut
@@ -193,17 +197,16 @@ def _layout(path: Path, text: str, is_cut: bool, headerless: bool | None) -> Lay
     if headerless or (headerless is None and len(names) > 1 and all(_is_number(cell) for cell in names[:2])):
         names = ["source", "target", *(f"column {i}" for i in range(3, len(names) + 1))]
         return Layout(names, separator, before, False, longest)
-    names = [" ".join(name.split()) or f"column {i}" for i, name in enumerate(names, 1)]
+    names = [re.sub(r"\s*[\r\n]+\s*", " ", name).strip() or f"column {i}" for i, name in enumerate(names, 1)]
     return Layout(names, separator, before, True, longest)
 
 
 def _separator(text: str, is_cut: bool, suffix: str) -> str:
-    """The one that cuts most lines into as many cells as the header has, and of several the one with most cells.
+    """The one that cuts most lines into as many cells as the header has; of several, the one that is rarest in cells.
 
     Separators inside quotes do not count. A space only outside of .csv and .tsv.
     """
-    preferred = "\t" if suffix == ".tsv" else ","
-    best, found = (0.0, 1, False), preferred
+    best, found = -1.0, "\t" if suffix == ".tsv" else ","
     for separator in SEPARATORS if suffix not in (".csv", ".tsv") else SEPARATORS[:-1]:
         widths = []
         try:
@@ -220,13 +223,20 @@ def _separator(text: str, is_cut: bool, suffix: str) -> str:
         if not widths or widths[0] == 1:
             continue
         alike = round(sum(width == widths[0] for width in widths) / len(widths), 1)
-        rank = (alike if separator != " " else alike - 0.5, widths[0], separator == preferred)
-        if rank > best:
-            best, found = rank, separator
+        if separator == " ":
+            alike -= 0.5
+        if alike > best:
+            best, found = alike, separator
     return found
 
 
-def _parse(path: Path, source: Path | bytes, layout: Layout, types: dict[str, pa.DataType]) -> pa.Table:
+def _parse(
+    path: Path,
+    source: Path | bytes,
+    layout: Layout,
+    types: dict[str, pa.DataType],
+    note: Callable[[str], None] = lambda text: None,
+) -> pa.Table:
     try:
         return pyarrow.csv.read_csv(
             source if isinstance(source, Path) else pa.BufferReader(source),
@@ -243,7 +253,7 @@ def _parse(path: Path, source: Path | bytes, layout: Layout, types: dict[str, pa
     except (pa.ArrowException, OSError, zlib.error) as error:
         text = one_line(error)
         if "UTF8" in text and isinstance(source, Path):
-            return _parse(path, decode(contents(path), path)[0].encode(), layout, types)
+            return _parse(path, decoded(path, note).encode(), layout, types, note)
         if "Empty CSV" in text or "Could not skip" in text:
             raise DataError(f"{path.name} has a header and no rows") from None
         raise DataError(f"{path.name} cannot be read as a table with {len(layout.names)} columns: {text}") from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import gzip
 import json
+import sys
 import time
 import zipfile
 from pathlib import Path
@@ -15,7 +16,7 @@ import pytest
 import torch
 
 from graphmae.data import TableGraph, from_edges, from_tables
-from graphmae.runtime.errors import DataError
+from graphmae.runtime.errors import DataError, InputError
 
 RING = "source,target\n1,2\n2,3\n3,4\n4,1\n"
 
@@ -70,6 +71,15 @@ def test_excel_in_germany(tmp_path: Path) -> None:
     assert again.graphs[0].x[:, at].tolist() == [1.0, 0.0]
 
 
+def test_a_new_table_in_another_notation_is_read_right(tmp_path: Path) -> None:
+    german = "id;price;day\n1;1.234,5;13/02/2020\n2;2,5;1/2/2020\n3;3;1/3/2020\n4;4;1/4/2020\n"
+    first = graph_of(tmp_path, german)
+    american = 'id,price,day\n1,"1,234.5",2/13/2020\n2,2.5,2/1/2020\n3,3,3/1/2020\n4,4,4/1/2020\n'
+    plain = "id,price,day\n1,1234.5,2020-02-13\n2,2.5,2020-02-01\n3,3,2020-03-01\n4,4,2020-04-01\n"
+    for new in (american, plain):
+        assert torch.equal(graph_of(tmp_path, new, treatment=first.treatment).graphs[0].x, first.graphs[0].x)
+
+
 def test_excel_in_america(tmp_path: Path) -> None:
     nodes = (
         '\ufeffsep=,\r\nId,Revenue,Change,Opened\r\n1,"$1,234.50",(3.5%),12/31/2021\r\n2,"$12.00",4%,1/2/2020\r\n'
@@ -82,7 +92,7 @@ def test_excel_in_america(tmp_path: Path) -> None:
     assert days(graph, "Opened") == ["2021-12-31", "2020-01-02", "2019-03-05", "2018-05-06"]  # rounded to the day
 
 
-def test_excel_itself(tmp_path: Path) -> None:
+def test_excel_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     openpyxl = pytest.importorskip("openpyxl")
     book = openpyxl.Workbook()
     for row in (
@@ -99,6 +109,10 @@ def test_excel_itself(tmp_path: Path) -> None:
     graph = from_tables(tmp_path / "n.xlsx", tmp_path / "e.csv", quiet=True)
     assert kinds(graph) == {"day": "number", "price": "number"} and "of 2 sheets" in said(graph)
     assert [value for value in numbers(graph, "price") if value in (2.5, 3, 9)] == [2.5, 3.0, 9.0]
+    with monkeypatch.context() as without:
+        without.setitem(sys.modules, "openpyxl", None)
+        with pytest.raises(InputError, match=r"needs openpyxl: pip install 'graphmae\[excel\]'"):
+            from_tables(tmp_path / "n.xlsx", tmp_path / "e.csv", quiet=True)
     (tmp_path / "n.xlsx").write_bytes(b"PK\x03\x04 damaged")
     with pytest.raises(DataError, match=r"damaged or not an .xlsx"):
         from_tables(tmp_path / "n.xlsx", tmp_path / "e.csv", quiet=True)
@@ -110,7 +124,7 @@ def test_encodings(tmp_path: Path, encoding: str) -> None:
     graph = graph_of(tmp_path, nodes.encode(encoding), name="n.txt")
     assert kinds(graph) == {"menge": "number", "ort": "category"} and numbers(graph, "menge") == [5, 6, 8, 9]
     assert graph.feature_names[1:] == ["ort: München", "ort: Århus"]
-    assert ("was read as" in said(graph)) == (encoding != "utf-8-sig")
+    assert ("n.txt is not UTF-8: read as" in said(graph)) == (encoding != "utf-8-sig")
 
 
 def test_pipes_and_quoted_newlines(tmp_path: Path) -> None:
@@ -123,6 +137,13 @@ def test_pipes_and_quoted_newlines(tmp_path: Path) -> None:
         6,
     ]
     assert "x|y" in graph.columns[0].learned["levels"]
+    commas = graph_of(tmp_path, "Nr;Preis, EUR;Rest, m\n1;1,5;2,5\n2;2,75;3,5\n3;1,2;1,5\n4;9,99;2,2\n")
+    assert numbers(commas, "Preis, EUR") == [1.5, 2.75, 1.2, 9.99] and numbers(commas, "Rest, m") == [
+        2.5,
+        3.5,
+        1.5,
+        2.2,
+    ]
 
 
 def test_mixed_dates(tmp_path: Path) -> None:
@@ -241,6 +262,16 @@ def test_a_zip_holds_one_table(tmp_path: Path) -> None:
         archive.writestr("readme.txt", "hello")
     with pytest.raises(DataError, match=r"must hold one table; it holds export/n.csv, readme.txt"):
         from_tables(tmp_path / "n.zip", tmp_path / "e.csv", quiet=True)
+
+
+def test_ids_and_ends_are_found_by_what_they_hold(tmp_path: Path) -> None:
+    code = graph_of(tmp_path, "name,code,age\nann,1,4\nbob,2,5\ncat,3,6\ndan,4,8\n")
+    assert "'code' is the id column" in said(code) and kinds(code) == {"name": "category", "age": "number"}
+    dates = "from,to,p,q\n2020-01-01,2020-02-01,1,2\n2020-01-01,2020-02-01,2,3\n2020-01-05,2020-02-01,3,4\n"
+    graph = graph_of(tmp_path, "id,v\n1,1\n2,2\n3,4\n4,5\n", dates)
+    assert "edges go from 'p' to 'q'" in said(graph) and "'from' (times), 'to' (times)" in said(graph)
+    zeros = graph_of(tmp_path, "nr,v\n007,1\n7,2\n08,3\n", "w,p,q\n0.5,007,7\n0.1,08,7\n")
+    assert zeros.ids.to_pylist() == ["007", "7", "08"] and len(zeros.graphs[0].x) == 3  # type: ignore[union-attr]
 
 
 def test_problems_of_both_tables_come_together(tmp_path: Path) -> None:
