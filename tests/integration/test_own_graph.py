@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 
 import graphmae as gm
 from graphmae.cli.main import app
-from graphmae.runtime.errors import GraphMAEError
+from graphmae.runtime.errors import DataError, GraphMAEError
 
 ROOT = Path(__file__).parents[2]
 QUICK = ["--set", "train.epochs=30", "--set", "encoder.hidden_channels=64"]
@@ -55,7 +55,7 @@ def test_from_two_tables_to_a_classifier(folder: Path) -> None:
     labels = papers["topic"]
     model = LogisticRegression(max_iter=1000).fit(rows[:200], labels[:200])
     assert model.score(rows[200:], labels[200:]) > 0.5
-    output = call("evaluate", folder / "run", *tables(folder), "--label", "topic", "--json")
+    output = call("evaluate", folder / "run", *tables(folder), "--json")  # the label is that of pre-training
     assert json.loads(output.splitlines()[-1])["mean"] > 50
 
 
@@ -85,13 +85,17 @@ def test_rows_and_columns_in_another_order_give_the_same_embedding_of_an_id(fold
     frame = pandas.read_csv(folder / "papers.csv", dtype=str).sample(frac=1, random_state=0)
     frame[frame.columns[::-1]].to_csv(tmp_path / "turned.tsv", index=False, sep="\t")
     pandas.read_csv(folder / "citations.csv").sample(frac=1, random_state=1).to_parquet(tmp_path / "edges.parquet")
-    options = ("--id", "id", "--source", "citing", "--target", "cited")
-    call(
-        "embed", folder / "run", tmp_path / "turned.tsv", tmp_path / "edges.parquet", *options, "-o", tmp_path / "z.csv"
-    )
+    call("embed", folder / "run", tmp_path / "turned.tsv", tmp_path / "edges.parquet", "-o", tmp_path / "z.csv")
     call("embed", folder / "run", *tables(folder), "-o", tmp_path / "same.csv")
     one, other = (pandas.read_csv(tmp_path / name).set_index("id") for name in ("z.csv", "same.csv"))
-    assert (one.loc[other.index].to_numpy() == other.to_numpy()).all()
+    assert one.index.tolist() == frame["id"].tolist() and other.index.tolist() != frame["id"].tolist()
+    assert np.abs(one.loc[other.index].to_numpy() - other.to_numpy()).max() < 1e-5
+    model, changed = gm.load(folder / "run"), (tmp_path / "turned.tsv", tmp_path / "edges.parquet")
+    scores, same = (dict(gm.anomalies(model, data, device="cpu")) for data in (changed, tables(folder)))
+    assert scores == same and list(scores) == frame["id"].tolist()
+    graph = gm.data.from_tables(*changed, treatment=model.inputs, quiet=True)
+    assert [graph.classes[number] for number in graph.y] == frame["topic"].tolist()
+    assert np.allclose(gm.embed(model, graph), one.to_numpy(), atol=1e-5)
 
 
 def test_another_process_gives_identical_numbers(folder: Path, tmp_path: Path) -> None:
@@ -162,15 +166,68 @@ def test_tensorboard_and_patience_and_parts(folder: Path, tmp_path: Path) -> Non
     assert gm.load(tmp_path / "run").trained_on["epochs"] == 10
 
 
+def unlabelled(folder: Path) -> Path:
+    pandas.read_csv(folder / "papers.csv").drop(columns="topic").to_csv(folder / "unlabelled.csv", index=False)
+    return folder / "unlabelled.csv"
+
+
+def test_the_model_remembers_what_columns_are_called(folder: Path, tmp_path: Path) -> None:
+    papers = pandas.read_csv(folder / "papers.csv").rename(columns={"id": "sku"})
+    edges = pandas.read_csv(folder / "citations.csv").rename(columns={"citing": "buyer", "cited": "item"})
+    places = tmp_path / "papers.csv", tmp_path / "edges.csv"
+    papers.assign(sku="0" + papers["sku"].str[1:]).to_csv(places[0], index=False)
+    edges.apply(lambda column: "0" + column.str[1:]).assign(times=1).to_csv(places[1], index=False)
+    named = ["--id", "sku", "--source", "buyer", "--target", "item", "--label", "topic"]
+    call("pretrain", *places, *named, "--out", tmp_path / "run", *QUICK[2:], "--set", "train.epochs=3")
+    call("embed", tmp_path / "run", *places, "-o", tmp_path / "z.csv")
+    z = pandas.read_csv(tmp_path / "z.csv", dtype={"sku": str})
+    assert z.columns[0] == "sku" and z["sku"][0].startswith("00")
+    node = z["sku"][0]
+    assert len(call("similar", tmp_path / "run", *places, "--node", node, "-k", 2).splitlines()) == 2
+    call("anomalies", tmp_path / "run", *places, "-o", tmp_path / "odd.csv")
+    assert pandas.read_csv(tmp_path / "odd.csv").columns[0] == "sku"
+    call("impute", tmp_path / "run", *places, "-o", tmp_path / "filled.csv")
+    filled = pandas.read_csv(tmp_path / "filled.csv", dtype=str)
+    assert filled["sku"].tolist() == z["sku"].tolist() and not filled["year"].isna().any()
+
+
+def test_tables_that_moved_are_reported_and_refused(
+    folder: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert call("drift", folder / "run", *tables(folder)).splitlines()[-1] == "nothing has moved"
+    call("embed", folder / "run", *tables(folder), "-o", tmp_path / "z.npy", "--strict")
+    assert not [record for record in caplog.records if record.message.startswith("drift: ")]
+    papers = pandas.read_csv(folder / "papers.csv")
+    papers.assign(year=papers["year"] * 1000, title="quite other things").to_csv(tmp_path / "moved.csv", index=False)
+    moved = tmp_path / "moved.csv", folder / "citations.csv"
+    report = gm.drift(folder / "run", moved)
+    assert {row.column for row in report.rows} == {"year", "title"}
+    assert call("drift", folder / "run", *moved) == f"{report}\n"
+    rows = json.loads(call("drift", folder / "run", *moved, "--json"))["moved"]
+    assert [row["sentence"] for row in rows] == report.lines()
+    for command in (["embed", "-o", tmp_path / "z.npy"], ["evaluate"], ["drift"]):
+        with pytest.raises(DataError, match="not like those of training:\n  - "):
+            call(command[0], folder / "run", *moved, "--strict", *command[1:])
+    call("embed", folder / "run", *moved, "-o", tmp_path / "z.npy")
+    assert sum(record.message.startswith("drift: ") for record in caplog.records) == 2
+    graph = gm.data.from_tables(*moved, treatment=gm.load(folder / "run").inputs, quiet=True)
+    with pytest.raises(DataError, match="not like those of training"):
+        gm.embed(folder / "run", graph, strict=True)
+    caplog.clear()
+    gm.similar(folder / "run", (papers.assign(year=9000), pandas.read_csv(folder / "citations.csv")), papers["id"][0])
+    assert sum(record.message.startswith("drift: year") for record in caplog.records) == 1
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (lambda f: ["evaluate", f / "run", f / "papers.csv", f / "citations.csv"], "no labels"),
+        (lambda f: ["evaluate", f / "run", unlabelled(f), f / "citations.csv"], "in training it was 'topic'"),
         (
             lambda f: ["evaluate", f / "run", f / "papers.csv", f / "citations.csv", "--label", "venue"],
             "pre-train again",
         ),
         (lambda f: ["embed", f / "run", f / "papers.csv", "-o", f / "q.npy"], "which columns are an edge's two ends"),
+        (lambda f: ["drift", f / "run", "synthetic"], "give it a node table and an edge table"),
         (lambda f: ["embed", f / "run", "synthetic", "-o", f / "q.npy"], "give it a node table and an edge table"),
         (lambda f: ["pretrain", "synthetic", "--label", "x"], "names a column of a table"),
         (lambda f: ["pretrain", f / "nothing.csv", f / "citations.csv"], "no file"),

@@ -53,7 +53,9 @@ def check(nodes: Path, edges: Path, **options: str) -> None:
     data = graph.graphs[0]
     assert torch.isfinite(data.x).all() and data.x.size(1) > 0
     assert int(data.edge_index.min()) >= 0 and int(data.edge_index.max()) < data.x.size(0)
-    assert len(graph.ids) == len(graph.rows) and graph.rows.max() < data.x.size(0)  # type: ignore[arg-type,union-attr]
+    assert len(graph.ids) == data.x.size(0)  # type: ignore[arg-type]
+    again = from_tables(nodes, edges, quiet=True, treatment=graph.treatment)
+    assert torch.equal(again.graphs[0].x, data.x) and not again.drift
     assert sum(column.width for column in graph.columns) <= data.x.size(1)
 
 

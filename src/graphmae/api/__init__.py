@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ..pretrained import load as load
+    from .checking import drift as drift
     from .comparison import compare as compare
     from .conversion import convert as convert
     from .demonstration import demo as demo
@@ -35,6 +36,7 @@ COMMANDS = {
     "pretrain": "pretraining",
     "embed": "embedding",
     "evaluate": "evaluation",
+    "drift": "checking",
     "similar": "nodes",
     "anomalies": "nodes",
     "impute": "nodes",

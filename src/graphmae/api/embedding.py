@@ -33,10 +33,12 @@ def embed(
     level: str = "auto",
     readout: str | None = None,
     columns: Mapping[str, str] | None = None,
+    strict: bool = False,
     out: str | Path | None = None,
 ) -> Any:
     """Embeddings of every node, [num_nodes, out_channels]; a list of tensors where there are several graphs.
-    Of tables (paths of nodes and edges) one row for every row of the node table; `columns` names id, source, target.
+    Of tables (paths of nodes and edges) one row for every row of the node table, in its order; `columns` names id,
+    source, target (default: as in training). What moved in them since training is reported, refused if `strict`.
     `model` is a model, a bare encoder, or the folder of a checkpoint. With `level="graph"`, and by itself for a
     set of graphs (by name or folder, not a list), one row per graph, pooled by `readout`: "mean", "max", "sum", or
     several side by side, "mean+max"; by default that of the checkpoint's recipe, else the mean. With `out` they are
@@ -48,7 +50,7 @@ def embed(
     opened = load(model) if isinstance(model, str | Path) else model
     encoder = opened.reader if isinstance(opened, Method) else opened
     inputs = opened.inputs if isinstance(opened, Method) else {}
-    dataset = open_dataset(data, data_root, columns, inputs)
+    dataset = open_dataset(data, data_root, columns, inputs, strict)
     if level == "auto":
         is_list = (
             isinstance(data, Sequence | Batch | PyGDataset) and not isinstance(data, str) and dataset.task == "graph"
@@ -61,5 +63,6 @@ def embed(
         rows = embed_graphs(encoder, dataset, readout.split("+"), device)
     if out is not None:
         ids = dataset.node_ids() if level == "node" else None
-        write_rows(Path(out), (torch.cat(rows) if isinstance(rows, list) else rows).numpy(), ids)
+        z = torch.cat(rows) if isinstance(rows, list) else rows
+        write_rows(Path(out), z.numpy(), ids, id_name=dataset.id_name)
     return rows

@@ -31,6 +31,7 @@ def evaluate(
     seeds: Iterable[int] = (0,),
     *,
     columns: Mapping[str, str] | None = None,
+    strict: bool = False,
     overrides: Iterable[str] = (),
     data_root: str | Path | None = None,
     device: str = "auto",
@@ -40,11 +41,13 @@ def evaluate(
 
     The encoder is fixed; seeds vary the probe and the baselines. A graph with labels but no split gets a random one
     (10 / 10 / 80 % of every class, from the seed 0). The probe's settings are those of the checkpoint's own recipe.
+    Tables are read as in training, the label included; `columns` names other columns. `strict` refuses tables that have
+    moved since.
     """
     began, seeds = time.monotonic(), check_seeds(seeds)
     opened = load(model) if isinstance(model, str | Path) else model
     settings = evaluation_settings(model, list(overrides))
-    dataset = open_dataset(data, data_root, columns, opened.inputs)
+    dataset = open_dataset(data, data_root, columns, opened.inputs, strict)
     dataset = with_split(dataset)
     dataset.check_labels()
     check_width(opened.reader, dataset)

@@ -94,7 +94,7 @@ def anomalies(
     if out is not None:
         with replacing(out) as partial, partial.open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(["id", "anomaly"])
+            writer.writerow([dataset.id_name, "anomaly"])
             writer.writerows([name, "" if value != value else f"{value:.6g}"] for name, value in scores)
     return scores
 
@@ -115,7 +115,8 @@ def impute(
     check_out(out, (".csv", ".tsv", ".parquet"))
     edge_files = [edges] if isinstance(edges, str | Path) else list(edges)
     opened, dataset, _ = _opened(model, [nodes, *edge_files], columns)
-    table, filled = imputation.impute(reconstructing(opened), dataset, read_table(nodes), resolve_device(device))
+    table = read_table(nodes, lambda names: [dataset.id_name])
+    table, filled = imputation.impute(reconstructing(opened), dataset, table, resolve_device(device))
     if out is not None:
         write_table(table, Path(out))
     return table, filled

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ..runtime.files import check_out
-from .options import DataRoot, Device, Id, Import, Source, Target, import_parts
+from .options import DataRoot, Device, Id, Import, Source, Strict, Target, import_parts
 
 FORMATS = (".npy", ".npz", ".csv", ".parquet")
 
@@ -25,6 +25,7 @@ def embed(
     id_: Id = "",
     source: Source = "",
     target: Target = "",
+    strict: Strict = False,
     level: Annotated[
         str, typer.Option("--level", help="node, graph, or auto: one row per graph where there are many.")
     ] = "auto",
@@ -39,7 +40,8 @@ def embed(
     """Write the embedding of every node, or of every graph.
 
     Of tables, in the order of the node table's rows, with the ids (.parquet, .csv, .npz); nodes and graphs the model
-    has not seen are embedded just so, their columns treated as in training.
+    has not seen are embedded just so, their columns found and treated as in training. What moved in the tables since
+    training (ranges, categories, words, neighbours) is reported; --strict refuses such tables.
 
     Example: graphmae embed runs/mine nodes.csv edges.csv -o z.parquet
 
@@ -56,7 +58,8 @@ def embed(
     columns = {"id": id_, "source": source, "target": target}
     source_ = sources[0] if len(sources) == 1 else sources
     rows = api.embed(
-        checkpoint, source_, columns=columns, data_root=data, device=device, level=level, readout=readout, out=out
-    )
+        checkpoint, source_, columns=columns, strict=strict, data_root=data, device=device, level=level,
+        readout=readout, out=out,
+    )  # fmt: skip
     parts = rows if isinstance(rows, list) else [rows]
     typer.echo(f"{sum(map(len, parts))} embeddings of width {parts[0].size(1)} are in {out}")

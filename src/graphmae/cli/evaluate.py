@@ -17,6 +17,7 @@ from .options import (
     Seeds,
     Set,
     Source,
+    Strict,
     Target,
     import_parts,
     parse_seeds,
@@ -29,7 +30,7 @@ def evaluate(
     checkpoint: Annotated[Path, typer.Argument(metavar="CKPT", help="Folder of a checkpoint or a run.")],
     sources: Annotated[
         list[str],
-        typer.Argument(metavar="DATA...", help="NODES EDGES with --label; a labelled graph file; a folder; a set."),
+        typer.Argument(metavar="DATA...", help="NODES EDGES; a labelled graph file; a folder; a set."),
     ],
     id_: Id = "",
     source: Source = "",
@@ -38,6 +39,7 @@ def evaluate(
     split: Annotated[
         str, typer.Option("--split", help="Node table: the column that says train, val or test (default: random).")
     ] = "",
+    strict: Strict = False,
     seeds: Seeds = "0",
     set_: Set = [],  # noqa: B006
     data: DataRoot = None,
@@ -46,6 +48,9 @@ def evaluate(
     import_: Import = [],  # noqa: B006
 ) -> None:
     """Evaluate a checkpoint on labelled data, compared with raw features, an untrained and a supervised encoder.
+
+    Labels of tables are those of pre-training, or the column --label names. What moved in the tables since then is
+    reported.
 
     The encoder is fixed; seeds vary the probe and the baselines. A graph with labels y but no masks gets a random
     split. A set of graphs is evaluated in ten folds by a support vector machine on pooled embeddings, compared with raw
@@ -64,8 +69,8 @@ def evaluate(
     import_parts(import_)
     columns = {"id": id_, "source": source, "target": target, "label": label, "split": split}
     result = api.evaluate(
-        checkpoint, sources[0] if len(sources) == 1 else sources, numbers, columns=columns, overrides=set_,
-        device=device, data_root=data,
+        checkpoint, sources[0] if len(sources) == 1 else sources, numbers, columns=columns, strict=strict,
+        overrides=set_, device=device, data_root=data,
     )  # fmt: skip
     if json_:
         print_json(result.summary())

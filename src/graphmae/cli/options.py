@@ -23,6 +23,7 @@ __all__ = [
     "Seeds",
     "Set",
     "Source",
+    "Strict",
     "Target",
     "import_parts",
     "parse_seeds",
@@ -47,12 +48,15 @@ Import = Annotated[
         "--import", metavar="FILE", help="Python file or module that registers parts of your own. Repeatable."
     ),
 ]
-Id = Annotated[str, typer.Option("--id", help="Node table: the column with ids (default: the obvious one).")]
+Id = Annotated[
+    str, typer.Option("--id", help="Node table: the column with ids (default: that of training, or the obvious one).")
+]
 Source = Annotated[str, typer.Option("--source", help="Edge table: the column an edge comes from.")]
 Target = Annotated[str, typer.Option("--target", help="Edge table: the column an edge goes to.")]
 Label = Annotated[
     str, typer.Option("--label", help="Node table: the column with classes; kept out of the features, for evaluation.")
 ]
+Strict = Annotated[bool, typer.Option("--strict", help="Refuse tables that have moved since training.")]
 Seeds = Annotated[str, typer.Option("--seeds", help="Seeds: 0, 0-19, 0,3,7.")]
 
 

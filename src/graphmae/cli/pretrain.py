@@ -35,10 +35,10 @@ def pretrain(
 ) -> None:
     """Pre-train an encoder on an unlabelled graph, or on many, and save it as a checkpoint.
 
-    DATA is a node table and an edge table (.csv, .tsv, .parquet; several edge tables are several kinds of edges), an
-    edge list alone, an .npz file with arrays x [nodes, features] and edge_index [2, edges], a PyG Data saved with
-    torch.save (.pt), a folder with TU files (NAME_A.txt, NAME_graph_indicator.txt, …), a file of molecules, one SMILES
-    a line (.smi, .smi.gz; needs RDKit), or a data set such as cora, mutag or synthetic.
+    DATA is a node table and an edge table (.csv, .tsv, .xlsx, .jsonl, .parquet; several edge tables are several kinds
+    of edges), an edge list alone, an .npz file with arrays x [nodes, features] and edge_index [2, edges], a PyG Data
+    saved with torch.save (.pt), a folder with TU files (NAME_A.txt, NAME_graph_indicator.txt, …), a file of molecules,
+    one SMILES a line (.smi, .smi.gz; needs RDKit), or a data set such as cora, mutag or synthetic.
 
     Without --recipe, settings are chosen by the data, reported, and written to recipe.toml in the run's folder, to be
     edited and used again. Columns become features by their kind; --set data.kinds='{ zip = "category" }' sets it.
@@ -62,7 +62,6 @@ def pretrain(
         recipe, sources, out=folder, overrides=set_, columns=columns, seed=seed, data_root=data, device=device,
         resume=resume,
     )  # fmt: skip
-    told = [part for name in ("id", "source", "target") if columns[name] for part in (f"--{name}", columns[name])]
     file = "embeddings.parquet" if len(sources) > 1 else "embeddings.npy"
-    following = shlex.join(["graphmae", "embed", str(folder), *sources, *told, "-o", file])
+    following = shlex.join(["graphmae", "embed", str(folder), *sources, "-o", file])
     typer.echo(f"The checkpoint is in {folder}. Next: {following}")

@@ -29,6 +29,7 @@ class Dataset:
         treatment: how features and self-loops were treated; stored with every model.
         in_channels: width of the node features.
         metric: the name of the score.
+        id_name: what a file with one row per node calls the column of ids.
     """
 
     task: ClassVar[Task]
@@ -37,6 +38,7 @@ class Dataset:
     treatment: Mapping[str, Any]
     in_channels: int
     metric: str
+    id_name: str = "id"
 
     @property
     def target_channels(self) -> int:
@@ -79,8 +81,12 @@ class Dataset:
         """The one graph with every node; refused where there are several."""
         raise InputError(f"{self.name} is a set of graphs; this is for a single graph")
 
-    def node_rows(self, rows: Tensor) -> Tensor:
-        """From one row per node of the single graph to one per row of what the data set was made of."""
+    def sorted_by_id(self) -> Dataset:
+        """The same data, its nodes in an order that does not depend on the file, for random draws."""
+        return self
+
+    def from_sorted(self, rows: Tensor) -> Tensor:
+        """From one row per node of `sorted_by_id()` to one per node of this data set."""
         return rows
 
     def graph_rows(self, rows: Tensor) -> Tensor:

@@ -30,7 +30,8 @@ def read_graph(path: str | Path) -> Data:
         return check_graph(_from_npz(path), str(path))
     if path.suffix == ".pt":
         return check_graph(_from_pt(path), str(path))
-    kinds = f".csv, .tsv, .parquet (tables), .npz (arrays {', '.join(KEYS)}), .pt (a PyG Data), .smi (molecules)"
+    tables = ".csv, .tsv, .xlsx, .jsonl, .parquet (tables)"
+    kinds = f"{tables}, .npz (arrays {', '.join(KEYS)}), .pt (a PyG Data), .smi (molecules)"
     raise DataError(f"{path}: unknown kind of graph file. Allowed: {kinds}")
 
 
@@ -58,7 +59,7 @@ def tables(
     directed: bool = False,
     self_loops: bool = True,
 ) -> TableGraph:
-    """Your own graph from a node table and an edge table (CSV, TSV, Parquet), or from an edge list alone."""
+    """Your own graph from a node table and an edge table (CSV, Excel, JSON lines, Parquet), or from an edge list."""
     return from_tables(
         nodes or None, edges, id=id, source=source, target=target, label=label, split=split, kinds=kinds,
         directed=directed, self_loops=self_loops,

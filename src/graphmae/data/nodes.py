@@ -69,6 +69,11 @@ class NodeDataset(Dataset):
             raise DataError(f"{self.name} has a single class, so there is nothing to evaluate")
 
     @property
+    def y(self) -> Tensor | None:
+        """Class numbers of the single graph's nodes, [N] or [N, classes]; -1: not known. None: there are no labels."""
+        return self.single_graph().get("y")
+
+    @property
     def multilabel(self) -> bool:
         return "y" in self.graphs[0] and self.graphs[0].y.dim() == 2
 

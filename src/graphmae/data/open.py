@@ -20,7 +20,8 @@ from .files import from_data, read_graph
 from .graphset import GraphSet
 from .objects import from_networkx, from_scipy
 from .scaling import Features
-from .tables import TableGraph, from_tables, is_table
+from .tables import TableGraph, from_tables, is_table, not_a_table
+from .tables.dataset import encoding_of
 
 MOLECULES = (".smi", ".smiles")  # plain or .gz
 Nothing: Mapping[str, Any] = {}
@@ -31,6 +32,8 @@ def open_dataset(
     root: str | Path | None = None,
     columns: Mapping[str, Any] | None = None,
     inputs: Mapping[str, Any] | None = None,
+    strict: bool = False,
+    quiet: bool = False,
 ) -> Dataset:
     """A data set, ready for training, from anything that holds one:
 
@@ -40,16 +43,22 @@ def open_dataset(
 
     Args:
         root: the folder with benchmark data.
-        columns: which columns of tables are id, source, target, label and split.
+        columns: which columns of tables are id, source, target, label and split; by default those of training.
         inputs: how the model this is for was trained (`model.inputs`): features are treated the same way.
+        strict: refuse tables that have moved since training; otherwise that is reported.
+        quiet: report nothing.
 
     >>> open_dataset((np.eye(3), np.array([[0, 1], [1, 2]]))).graphs[0].x.shape
     torch.Size([3, 3])
     """
     inputs, columns = inputs or Nothing, {key: value for key, value in (columns or {}).items() if value}
+    if strict and inputs.get("features") != "table":
+        raise InputError("strict compares tables with those of training, and the model was not trained on tables")
     if is_named(source):
-        return _by_name_or_path(source, root, columns, inputs)
-    found = _in_memory(source, columns, inputs)
+        return _by_name_or_path(source, root, columns, inputs, strict, quiet)
+    found = _in_memory(source, columns, inputs, strict)
+    if isinstance(found, TableGraph) and found is not source and found.drift and not quiet:
+        found.drift.warn()
     if columns and not isinstance(found, TableGraph):
         raise InputError("columns are those of tables")
     return found
@@ -73,7 +82,7 @@ def section_of(sources: str | Path | Sequence[str | Path]) -> dict[str, Any]:
         if len(sources) > 1:
             if wrong := [str(path) for path in sources if not is_table(path)]:
                 raise DataError(
-                    f"{wrong[0]} is not a table; of several files, the first is a node table, the others edges"
+                    f"{not_a_table(wrong[0])}. Of several files, the first is a node table, the others edges"
                 )
             return {"name": "tables", "nodes": str(sources[0]), "edges": [str(path) for path in sources[1:]]}
         source: str | Path = sources[0]
@@ -98,11 +107,16 @@ def _by_name_or_path(
     root: str | Path | None,
     columns: Mapping[str, Any],
     inputs: Mapping[str, Any],
+    strict: bool,
+    quiet: bool,
 ) -> Dataset:
     """Options the set does not know are left aside: they were another set's."""
     section = section_of(source)
     if section["name"] == "tables":
-        return from_tables(section.get("nodes"), section["edges"], treatment=_of_tables(inputs), **columns)
+        return from_tables(
+            section.get("nodes"), section["edges"], treatment=_of_tables(inputs), strict=strict, quiet=quiet,
+            **columns,
+        )  # fmt: skip
     if columns:
         raise DataError("columns (--id, --source, --target, --label, --split) are those of tables")
     if inputs.get("features") == "table":
@@ -135,23 +149,26 @@ def of_one_graph(options: Mapping[str, Any]) -> dict[str, Any]:
     return wanted if wanted.get("features") in get_args(Features) else {**wanted, "features": "raw"}
 
 
-def _in_memory(source: Any, columns: Mapping[str, Any], inputs: Mapping[str, Any]) -> Dataset:
-    if isinstance(source, Dataset):
-        if isinstance(source, TableGraph) and inputs and source.treatment != inputs:
+def _in_memory(source: Any, columns: Mapping[str, Any], inputs: Mapping[str, Any], strict: bool) -> Dataset:
+    if isinstance(source, TableGraph) and inputs:
+        if encoding_of(source.treatment) != encoding_of(inputs):
             raise InputError(
                 "this graph was not encoded as the model's was: make it with from_tables(…, treatment=model.inputs)"
             )
+        if strict and source.drift:
+            raise DataError(source.drift.refusal())
+    if isinstance(source, Dataset):
         return source
     if isinstance(source, Batch):
         return _set_of(source.to_data_list(), inputs)
     if isinstance(source, Data):
         return from_data(_without_graph_label(source), **of_one_graph(inputs))
     if isinstance(source, tuple) and len(source) == 2 and not all(isinstance(part, Data) for part in source):
-        return _pair(*source, columns, inputs)
+        return _pair(*source, columns, inputs, strict)
     if isinstance(source, Sequence | PyGDataset):
         return _set_of([source[i] for i in range(len(source))], inputs)
     if hasattr(source, "nodes") and hasattr(source, "edges"):
-        return from_networkx(source, treatment=_of_tables(inputs), quiet=True, **columns)
+        return from_networkx(source, treatment=_of_tables(inputs), quiet=True, strict=strict, **columns)
     ways = (
         "the name of a data set, a path, a PyG Data, a list of them, a NetworkX graph, a pair (x, adjacency) or "
         "(nodes, edges), or from_tables(…)"
@@ -159,10 +176,10 @@ def _in_memory(source: Any, columns: Mapping[str, Any], inputs: Mapping[str, Any
     raise DataError(f"a graph must be {ways}, not {type(source).__name__}")
 
 
-def _pair(x: Any, edges: Any, columns: Mapping[str, Any], inputs: Mapping[str, Any]) -> Dataset:
+def _pair(x: Any, edges: Any, columns: Mapping[str, Any], inputs: Mapping[str, Any], strict: bool) -> Dataset:
     """(node table, edge table) in memory, (features, adjacency matrix) or (features, edge_index [2, E])."""
     if isinstance(x, Mapping) or (hasattr(x, "columns") and hasattr(edges, "columns")):
-        return from_tables(x, edges, treatment=_of_tables(inputs), quiet=True, **columns)
+        return from_tables(x, edges, treatment=_of_tables(inputs), quiet=True, strict=strict, **columns)
     treated = of_one_graph(inputs)
     if hasattr(edges, "tocoo"):
         return from_scipy(edges, x, **treated)

@@ -41,7 +41,8 @@ def recipe_for(
 ) -> tuple[Recipe, Any]:
     """The recipe for some data, and the data: the recipe named, or one chosen by the data and logged; then overrides.
 
-    `source` is whatever `data.open` takes.
+    `source` is whatever `data.open` takes. Nodes of tables are in the order of their ids: no random draw depends on how
+    the file is sorted.
     """
     changes, roles = list(overrides), {key: value for key, value in (columns or {}).items() if value}
     config.check_used(changes, PRETRAINING, "pre-training")
@@ -58,8 +59,8 @@ def recipe_for(
 
     def opened(made: Recipe) -> Any:
         if not is_named(source):
-            return open_dataset(source, root, roles)
-        return REGISTRY.build(made.data.name, root=root, **made.data.options)
+            return open_dataset(source, root, roles).sorted_by_id()
+        return REGISTRY.build(made.data.name, root=root, **made.data.options).sorted_by_id()
 
     if recipe != AUTO:
         made = config.load(with_data(recipe), changes)

@@ -68,9 +68,9 @@ def propagated(rows: Tensor, edge_index: Tensor, steps: int) -> Tensor:
 def embed_nodes(
     encoder: nn.Module, dataset: Dataset, device: torch.device | str | None = None
 ) -> Tensor | list[Tensor]:
-    """One row per node, of tables one per row; a list of them for a set of graphs, and for several graphs."""
+    """One row per node, of tables in their order; a list of them for a set of graphs, and for several graphs."""
     rows = [embed_graph(encoder, graph, device) for graph in dataset.node_graphs()]
-    return dataset.node_rows(rows[0]) if dataset.task == "node" and len(rows) == 1 else rows
+    return rows[0] if dataset.task == "node" and len(rows) == 1 else rows
 
 
 def embed_graphs(

@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from ..data import TableGraph
-from ..data.tables.cells import floats, strings
+from ..data.tables.cells import strings
 from ..data.tables.columns import Column
 from ..methods import GraphMAE
 from ..runtime.errors import InputError
@@ -44,18 +44,19 @@ def impute(
     columns. Where that is no better than the mean or the most frequent value, those are taken. Columns with fewer than
     20 values are left as they are.
     """
-    if graph.cells is None or graph.rows is None:
+    if graph.cells is None:
         raise InputError("there is no node table, so there are no cells to fill")
-    expected = reconstruct(model, graph.graphs[0], device).numpy()
+    rows = graph.nodes_of(table.column(graph.id_name))  # a row that repeats another is the same node
+    expected = reconstruct(model, graph, device).numpy()
     own, done, begin = graph.graphs[0].x.numpy(), [], 0
     for number, column in enumerate(graph.columns):
         block = slice(begin, begin + column.width)
         begin += column.width
-        there = graph.cells[graph.rows, number]
+        there = graph.cells[:, number][rows]
         if there.all() or there.sum() < MIN_ROWS or column.kind not in ("number", "category", "boolean"):
             continue
         others = np.delete(own, np.r_[block], axis=1)
-        seen = np.hstack([expected, others])[graph.rows]
+        seen = np.hstack([expected, others])[rows]
         filled = _fill(column, table.column(column.name), seen, there)
         table = _with(table, filled)
         done.append(filled)
@@ -64,7 +65,7 @@ def impute(
 
 def _fill(column: Column, values: pa.ChunkedArray, seen: np.ndarray, there: np.ndarray) -> Filled:
     numeric = column.kind == "number"
-    truth = floats(values)[there] if numeric else strings(values)[there].astype(str)
+    truth = column.numbers(values)[there] if numeric else _texts(column, values)[there].astype(str)
     logarithmic = numeric and bool(column.learned["logarithmic"])
     if logarithmic:
         truth = np.log1p(truth)
@@ -100,6 +101,10 @@ def _fill(column: Column, values: pa.ChunkedArray, seen: np.ndarray, there: np.n
             answers = np.full(len(answers), levels[counts.argmax()])
     metric = "R²" if numeric else "accuracy"
     return Filled(column.name, (~there).nonzero()[0], answers.tolist(), metric, score, plain)
+
+
+def _texts(column: Column, values: pa.ChunkedArray) -> np.ndarray:
+    return column.spellings(values) if column.kind == "category" else strings(values)
 
 
 def _with(table: pa.Table, filled: Filled) -> pa.Table:

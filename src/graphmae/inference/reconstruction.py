@@ -28,7 +28,7 @@ def reconstruct(
     Of tables, in the order of their rows.
     """
     if isinstance(data, Dataset):
-        return data.node_rows(reconstruct(model, data.single_graph(), device, share, seed))
+        return data.from_sorted(reconstruct(model, data.sorted_by_id().single_graph(), device, share, seed))
     if int(model.decoder.out_channels) != int(data.x.size(1)):
         raise InputError(
             f"the model reconstructs {model.decoder.out_channels} features; this graph has {data.x.size(1)}"
@@ -60,7 +60,7 @@ def anomaly_scores(
     Of tables, in the order of their rows. `share` as in `reconstruct`.
     """
     if isinstance(data, Dataset):
-        return data.node_rows(anomaly_scores(model, data.single_graph(), device, rounds, share))
+        return data.from_sorted(anomaly_scores(model, data.sorted_by_id().single_graph(), device, rounds, share))
     total = torch.zeros(int(data.x.size(0)))
     for seed in range(rounds):
         total += 1 - F.cosine_similarity(reconstruct(model, data, device, share, seed), data.x)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from . import dates, notation
 from .reading import MISSING
-
-DATES = ("%Y-%m-%d", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%d %H:%M")
 
 
 def strings(values: pa.ChunkedArray) -> np.ndarray:
@@ -36,11 +37,14 @@ def as_text(values: pa.ChunkedArray) -> pa.ChunkedArray:
     return pc.fill_null(pc.utf8_trim_whitespace(text), "")
 
 
-def floats(values: pa.ChunkedArray) -> np.ndarray:
-    """Every cell as a number, [rows] float64; NaN where there is none."""
+def floats(values: pa.ChunkedArray, written: str = "") -> np.ndarray:
+    """Every cell as a number, [rows] float64, dates as seconds since 1970; NaN where there is none.
+
+    `written` is the notation of text cells, where one is known (`notation.decide`, `dates.decide`).
+    """
     kind = values.type
     if pa.types.is_dictionary(kind):
-        return floats(values.cast(kind.value_type))
+        return floats(values.cast(kind.value_type), written)
     if pa.types.is_boolean(kind):
         values = values.cast(pa.int8())
     elif pa.types.is_date(kind) or pa.types.is_timestamp(kind):
@@ -51,32 +55,32 @@ def floats(values: pa.ChunkedArray) -> np.ndarray:
         values = values.cast(pa.float64(), safe=False)
     if is_numeric(values.type):
         return np.asarray(values.to_numpy(zero_copy_only=False), dtype=np.float64)
-    numbers = _numbers_of(strings(values))
-    if np.isnan(numbers).all():
-        return _dates(as_text(values))
-    return numbers
+    text = as_text(values)
+    if written in (dates.DAY, dates.MONTH):
+        return _seconds(text, written)
+    found = notation.numbers(text, written)
+    return _seconds(text, "") if not written and np.isnan(found).all() else found
 
 
-def _dates(text: pa.ChunkedArray) -> np.ndarray:
-    """Seconds since 1970 of dates as ISO writes them; NaN for anything else."""
-    out = pc.strptime(text, format=DATES[0], unit="s", error_is_null=True)
-    for form in DATES[1:]:
-        out = pc.coalesce(out, pc.strptime(text, format=form, unit="s", error_is_null=True))
-    return np.asarray(out.cast(pa.int64()).to_numpy(zero_copy_only=False), dtype=np.float64)
+def _seconds(text: pa.ChunkedArray, order: str) -> np.ndarray:
+    """Dates in the order they have, and where they leave it open in `order`."""
+    found = dates.decide(text)
+    return dates.seconds(text, (found.notation if found.clear or not order else order) or dates.DAY)
 
 
-def _numbers_of(text: np.ndarray) -> np.ndarray:
-    try:
-        return text.astype(np.float64)
-    except (ValueError, TypeError):
-        return np.array([_number(value) for value in text.tolist()])
+def folded(text: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Without what categories may differ by: case, blanks."""
+    return pc.utf8_trim_whitespace(pc.replace_substring_regex(pc.utf8_lower(text), r"[\s\x{a0}]+", " "))
 
 
-def _number(cell: str) -> float:
-    try:
-        return float(cell) if "_" not in cell else np.nan  # Python reads 1_000; nobody else does
-    except ValueError:
-        return np.nan
+def is_date(values: pa.ChunkedArray) -> bool:
+    """Whether the numbers of the column are seconds since 1970."""
+    if pa.types.is_date(values.type) or pa.types.is_timestamp(values.type):
+        return True
+    if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
+        return False
+    first = next((text for text in as_text(values.slice(0, 1000)).to_pylist() if text), "")
+    return re.match(r"\d{1,4}[-./]\d{1,2}[-./]\d{1,4}\b", first) is not None
 
 
 def is_numeric(kind: pa.DataType) -> bool:

@@ -7,8 +7,8 @@ same way.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -17,13 +17,15 @@ import pyarrow.compute as pc
 
 from ...runtime.errors import DataError, unknown
 from . import words
-from .cells import as_text, floats, is_missing, is_numeric, strings
+from .cells import as_text, floats, folded, is_missing, is_numeric, strings
+from .dates import DAY, MONTH
+from .habits import NOTATIONS, Habits, is_text, reading_of
+from .kinds import FALSE, KINDS, TRUE, infer_kind
+from .notation import COMMA
+from .report import count, some
 
-KINDS = ("number", "boolean", "category", "text", "vector", "ignore")
 MOST_CATEGORIES = 256
-TRUE, FALSE = ("true", "yes", "y", "t", "1"), ("false", "no", "n", "f", "0")
 LENGTH = 2.0  # of a row of text or of a vector; a number or a category has about 1
-NUMBERS_AMONG_TEXT = 0.9  # a text column with this share of numbers is a column of numbers with some broken cells
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,8 @@ class Column:
     kind: str
     learned: Mapping[str, Any] = field(default_factory=dict)
     note: str = ""  # for people: what becomes of it, and why
-    repaired: str = ""  # cells that were set aside
+    repaired: str = ""  # cells that were set aside or merged
+    remarks: tuple[str, ...] = ()  # what was decided for cells that leave it open
 
     def to_dict(self) -> dict[str, Any]:
         return {"name": self.name, "kind": self.kind, **self.learned}
@@ -55,8 +58,17 @@ class Column:
 
     def unknown(self, values: pa.ChunkedArray) -> np.ndarray:
         """[rows]: cells of a category that were not among those it was learned from."""
-        known = pc.is_in(as_text(values), pa.array(self.learned["levels"], pa.string()))
-        return ~known.to_numpy(zero_copy_only=False) & (not self.learned["other"])
+        return (_places(values, self.learned) < 0) & (not self.learned["other"])
+
+    def numbers(self, values: pa.ChunkedArray) -> np.ndarray:
+        """The cells of a column of numbers, [rows] float64, in the notation they were learned in; NaN where none."""
+        return floats(values, self.learned.get("notation", ""))
+
+    def spellings(self, values: pa.ChunkedArray) -> np.ndarray:
+        """The cells of a category as its levels are written, [rows] of str; others as they are."""
+        texts, places = strings(values), _places(values, self.learned)
+        levels = np.array([*self.learned["levels"], ""], dtype=object)
+        return np.where(places >= 0, levels[places], texts)
 
     def encode(self, values: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray]:
         """Features [rows, width] float32, and which rows have no value here [rows]."""
@@ -69,67 +81,42 @@ class Column:
         return np.ascontiguousarray(block, dtype=np.float32), missing
 
 
-def fit_column(name: str, values: pa.ChunkedArray, kind: str | None = None, most_words: int = 1000) -> Column:
-    """Decide what a column is (unless `kind` says so) and learn what its encoding needs."""
-    if kind is not None and kind not in KINDS:
-        raise DataError(f"column {name!r}: {unknown('kind', kind, KINDS)}")
+def fit_column(
+    name: str,
+    values: pa.ChunkedArray,
+    kind: str | None = None,
+    most_words: int = 1000,
+    habits: Habits = Habits(),  # noqa: B008 (it is frozen)
+) -> Column:
+    """Decide what a column is (unless `kind` says so) and learn what its encoding needs.
+
+    `kind` may also be a notation, such as decimal-comma. `habits` are those of the table, for cells that leave open how
+    they are written.
+    """
+    if kind is not None and kind not in (*KINDS, *NOTATIONS):
+        raise DataError(f"column {name!r}: {unknown('kind', kind, (*KINDS, *NOTATIONS))}")
     if kind == "ignore":
         return Column(name, "ignore", note="ignored, as asked")
     missing = is_missing(values)
     if missing.all():
         return Column(name, "ignore", note="ignored: every cell is empty")
     chosen, why = (kind, "") if kind is not None else infer_kind(values, missing)
-    column = {
-        "number": _fit_number,
-        "boolean": _fit_boolean,
-        "category": _fit_category,
-        "text": _fit_text,
-        "vector": _fit_vector,
-        "ignore": lambda name, *_: Column(name, "ignore", note=why),
-    }[chosen](name, values, missing, most_words)
+    if chosen == "ignore":
+        return Column(name, "ignore", note=why)
+    if chosen == "number" or chosen in NOTATIONS:
+        notation, remarks = "", tuple[str, ...]()
+        if is_text(values.type):
+            notation, remarks = reading_of(name, values, missing, chosen, habits)
+        column = replace(_fit_number(name, values, missing, notation), remarks=remarks)
+    elif chosen == "text":
+        column = _fit_text(name, values, missing, most_words)
+    else:
+        column = {"boolean": _fit_boolean, "category": _fit_category, "vector": _fit_vector}[chosen](
+            name, values, missing
+        )
     if kind is not None and column.kind == "ignore":
         raise DataError(f"column {name!r} cannot be read as {kind}: {column.note}")
-    return column
-
-
-def infer_kind(values: pa.ChunkedArray, missing: np.ndarray) -> tuple[str, str]:
-    """(kind, why, where it is ignored)."""
-    kind = values.type
-    if pa.types.is_dictionary(kind):  # declared to be categories, whatever they are
-        return ("boolean" if pa.types.is_boolean(kind.value_type) else "category"), ""
-    if pa.types.is_boolean(kind):
-        return "boolean", ""
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
-        return "vector", ""
-    if is_numeric(kind):
-        seen = set(
-            pc.unique(values.cast(pa.float64(), safe=False) if pa.types.is_decimal(kind) else values).to_pylist()
-        )
-        return ("boolean" if seen - {None} == {0, 1} and pa.types.is_integer(kind) else "number"), ""
-    if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
-        return "ignore", f"ignored: a column of {kind} is not read"
-    if pa.types.is_date(kind) or pa.types.is_timestamp(kind) or pa.types.is_time(kind) or pa.types.is_duration(kind):
-        return "number", ""
-    text = strings(values)
-    shown = text[~missing]
-    distinct = np.unique(shown.astype(str)) if len(shown) < 200_000 else np.unique(shown[:200_000].astype(str))
-    lowered = {value.lower() for value in distinct[:20].tolist()}
-    if len(distinct) <= 20 and lowered <= {*TRUE, *FALSE} and lowered & {*TRUE} and lowered & {*FALSE}:
-        return "boolean", ""
-    if _parsed(shown).mean() >= NUMBERS_AMONG_TEXT:
-        return "number", ""
-    rows = min(len(shown), 200_000)
-    several_words = np.mean([" " in value.strip() for value in shown[:2000].tolist()]) > 0.5
-    if several_words and len(distinct) > min(50, 0.5 * rows):
-        return "text", ""
-    if len(distinct) > 50 and len(distinct) > 0.9 * rows:
-        return "ignore", "ignored: a different text in nearly every row, like a name or an id"
-    return "category", ""
-
-
-def _parsed(text: np.ndarray) -> np.ndarray:
-    found = floats(pa.chunked_array([pa.array(text[:20_000], pa.string())]))
-    return np.isfinite(found)
+    return replace(column, remarks=(*column.remarks, why)) if why else column
 
 
 def _share(missing: np.ndarray) -> str:
@@ -141,32 +128,35 @@ def _moments(numbers: np.ndarray) -> tuple[float, float]:
     return float(numbers.mean()), float(numbers.std())
 
 
-def _fit_number(name: str, values: pa.ChunkedArray, missing: np.ndarray, _: int) -> Column:
-    numbers = floats(values)
+def _fit_number(name: str, values: pa.ChunkedArray, missing: np.ndarray, notation: str) -> Column:
+    numbers = floats(values, notation)
     usable = np.isfinite(numbers)
     if not usable.any():
         return Column(name, "ignore", note="ignored: no cell is a number")
     broken = int((~usable & ~missing).sum())
     there = numbers[usable]
     # Counts and amounts spread over orders of magnitude: on a logarithmic scale the small ones count too.
-    logarithmic = bool(
-        there.min() >= 0 and there.max() > 100 * max(float(np.median(there)), 1.0) and there.max() < 1e300
-    )
+    low, high = float(there.min()), float(there.max())
+    logarithmic = low >= 0 and 100 < high < 1e300 and high > 100 * max(float(np.median(there)), 1.0)
     mean, std = _moments(np.log1p(there) if logarithmic else np.clip(there, -1e150, 1e150))
     says_missing = bool((~usable).any())
-    if there.min() == there.max() and not says_missing:
+    if low == high and not says_missing:
         alike = pc.count_distinct(values).as_py() == 1
         why = "the same number in every row" if alike else "numbers too large to tell apart, like ids"
         return Column(name, "ignore", note=f"ignored: {why}")
-    learned = {"mean": mean, "std": std or 1.0, "logarithmic": logarithmic, "says_missing": says_missing}
+    learned: dict[str, Any] = {"mean": mean, "std": std or 1.0, "logarithmic": logarithmic}
+    learned["says_missing"] = says_missing
+    if notation:
+        learned["notation"] = notation
     scale = "standardised on a logarithmic scale" if logarithmic else "standardised"
+    scale = {DAY: "dates, ", MONTH: "dates, ", COMMA: "with decimal commas, "}.get(notation, "") + scale
     plural = "cell is not a finite number" if broken == 1 else "cells are not finite numbers"
     repaired = f"{broken:,} {plural} in {name!r}, counted as missing" if broken else ""
     return Column(name, "number", learned, scale + _share(~usable), repaired)
 
 
 def _encode_number(values: pa.ChunkedArray, learned: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray]:
-    numbers = floats(values)
+    numbers = floats(values, learned.get("notation", ""))
     missing = ~np.isfinite(numbers)
     numbers = np.where(missing, 0.0, np.clip(numbers, -1e150, 1e150))
     if learned["logarithmic"]:
@@ -175,7 +165,7 @@ def _encode_number(values: pa.ChunkedArray, learned: Mapping[str, Any]) -> tuple
     return np.where(missing, 0.0, np.clip(scaled, -1e4, 1e4))[:, None], missing
 
 
-def _fit_boolean(name: str, values: pa.ChunkedArray, missing: np.ndarray, _: int) -> Column:
+def _fit_boolean(name: str, values: pa.ChunkedArray, missing: np.ndarray) -> Column:
     flags, unclear = _flags(values)
     if unclear.all():
         return Column(name, "ignore", note="ignored: no cell says true or false")
@@ -187,6 +177,9 @@ def _fit_boolean(name: str, values: pa.ChunkedArray, missing: np.ndarray, _: int
 
 
 def _flags(values: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray]:
+    if is_numeric(values.type):
+        numbers = floats(values)
+        return (numbers == 1).astype(np.float32), (numbers != 0) & (numbers != 1)
     lowered = pc.utf8_lower(as_text(values))
     true = pc.is_in(lowered, pa.array(TRUE)).to_numpy(zero_copy_only=False)
     false = pc.is_in(lowered, pa.array(FALSE)).to_numpy(zero_copy_only=False)
@@ -198,21 +191,59 @@ def _encode_boolean(values: pa.ChunkedArray, learned: Mapping[str, Any]) -> tupl
     return flags[:, None], unclear
 
 
-def _fit_category(name: str, values: pa.ChunkedArray, missing: np.ndarray, _: int) -> Column:
-    levels, counts = np.unique(strings(values)[~missing].astype(str), return_counts=True)
+def _fit_category(name: str, values: pa.ChunkedArray, missing: np.ndarray) -> Column:
+    levels, counts, spellings = distinct_levels(as_text(values).filter(pa.array(~missing)))
     if len(levels) == 1 and not missing.any():
         return Column(name, "ignore", note="ignored: the same in every row")
     kept = sorted(levels[np.argsort(-counts, kind="stable")[:MOST_CATEGORIES]].tolist())
     other = len(levels) > MOST_CATEGORIES
-    learned = {"levels": kept, "other": other, "says_missing": bool(missing.any())}
+    learned = {"levels": kept, "other": other, "says_missing": bool(missing.any()), "folded": True}
     note = f"{len(kept)} categories" + (f" of {len(levels):,}, the rest as one" if other else "")
-    return Column(name, "category", learned, note + _share(missing))
+    merged = spellings_merged(name, spellings) if spellings else ""
+    return Column(name, "category", learned, note + _share(missing), merged)
+
+
+def distinct_levels(text: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray, list[list[str]]]:
+    """(levels, how often each is there, the spellings of those with several).
+
+    Texts that differ by case or blanks alone are one level, written as most of them are.
+    """
+    found = text.value_counts()
+    names, counts = found.field("values"), found.field("counts").to_numpy()
+    groups: dict[str, list[int]] = {}
+    for position, key in enumerate(folded(pa.chunked_array([names])).to_pylist()):
+        groups.setdefault(key, []).append(position)
+    written = names.to_pylist()
+
+    def rank(position: int) -> tuple[int, bool, str]:
+        name = written[position]
+        return -counts[position], name.isupper() or name.islower(), name
+
+    ordered = [sorted(group, key=rank) for _, group in sorted(groups.items())]
+    levels = np.array([written[group[0]] for group in ordered], dtype=object)
+    totals = np.array([counts[group].sum() for group in ordered])
+    return levels, totals, [[written[i] for i in group] for group in ordered if len(group) > 1]
+
+
+def spellings_merged(name: str, spellings: Sequence[Sequence[str]]) -> str:
+    """What was merged, for people."""
+    groups = [f"{some(list(group[1:]), 3)} as {group[0]!r}" for group in spellings[:2]]
+    rest = "; …" if len(spellings) > 2 else ""
+    many = count(sum(len(group) - 1 for group in spellings), "spelling")
+    return f"{many} in {name!r} merged, different by case or blanks alone ({'; '.join(groups)}{rest})"
+
+
+def _places(values: pa.ChunkedArray, learned: Mapping[str, Any]) -> np.ndarray:
+    """Which level each cell is, [rows]; -1 where it is none."""
+    text, levels = as_text(values), pa.chunked_array([pa.array(learned["levels"], pa.string())])
+    if learned.get("folded"):
+        text, levels = folded(text), folded(levels)
+    return pc.fill_null(pc.index_in(text, levels.combine_chunks()), -1).to_numpy(zero_copy_only=False)
 
 
 def _encode_category(values: pa.ChunkedArray, learned: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray]:
     levels, missing = learned["levels"], is_missing(values)
-    place = pc.fill_null(pc.index_in(as_text(values), pa.array(levels, pa.string())), -1).to_numpy(zero_copy_only=False)
-    place = np.where(missing, -1, place)
+    place = np.where(missing, -1, _places(values, learned))
     block = np.zeros((len(place), len(levels) + bool(learned["other"])), dtype=np.float32)
     known = place >= 0
     block[known.nonzero()[0], place[known]] = 1
@@ -229,7 +260,7 @@ def _fit_text(name: str, values: pa.ChunkedArray, missing: np.ndarray, most: int
     return Column(name, "text", learned, f"bag of {len(vocabulary):,} words" + _share(missing))
 
 
-def _fit_vector(name: str, values: pa.ChunkedArray, missing: np.ndarray, _: int) -> Column:
+def _fit_vector(name: str, values: pa.ChunkedArray, missing: np.ndarray) -> Column:
     rows, absent = _rows(values, None)
     if rows is None or absent.all():
         return Column(name, "ignore", note="ignored: lists of different lengths, or not of numbers")

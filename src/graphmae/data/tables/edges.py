@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from ...runtime.errors import DataError, unknown
-from .cells import as_text, strings
-from .identity import edge_positions, guess_ends
-from .reading import name_of, read_table
+from ...runtime.errors import DataError
+from .cells import as_text, is_missing, strings
+from .dates import DAY, MONTH
+from .habits import first_reading, is_text
+from .identity import edge_positions
+from .kinds import infer_kind
+from .reading import name_of
 from .report import Report, count, some
 
 KIND_NAMES = ("type", "kind", "relation", "rel", "edge_type", "edgetype", "predicate", "label")
 MOST_KINDS = 64
+WEIGHT_WORDS = {"weight", "weights", "w", "strength", "count", "counts", "score", "value", "amount", "times"}
+TIME_WORDS = {"time", "times", "timestamp", "ts", "date", "datetime", "day", "year", "when", "at"}
+ROLE_ROWS = 10_000
 
 
 @dataclass(frozen=True)
@@ -29,13 +35,22 @@ class EdgeTable:
     source: pa.ChunkedArray
     target: pa.ChunkedArray
     kinds: np.ndarray | None
-    left_aside: tuple[str, ...]
+    left_aside: tuple[str, ...]  # further columns, each with what it seems to hold
+    names: tuple[str, str, str]  # of the columns with the ends and the kind, "" where there is none
 
 
 @dataclass(frozen=True)
 class EdgeTables:
     name: str
     tables: tuple[EdgeTable, ...]
+
+    @property
+    def names(self) -> dict[str, str]:
+        """What the columns are called, where all tables agree."""
+        agreed = [
+            found[0] if len(set(found)) == 1 else "" for found in zip(*(t.names for t in self.tables), strict=True)
+        ]
+        return dict(zip(("source", "target", "type"), agreed, strict=True))
 
 
 def as_list(edges: Any) -> list[Any]:
@@ -57,69 +72,47 @@ def as_list(edges: Any) -> list[Any]:
     return listed
 
 
-def read(listed: list[Any], source: str, target: str, ids: pa.ChunkedArray | None, report: Report) -> EdgeTables:
-    """Read every edge table; with several, each is one kind of edge, called like its file.
-
-    `ids` are the node table's (None: there is none): a first line that names two of them is not a header.
-    """
-    alone = ids is None
-    tables = []
-    for number, each in enumerate(listed):
-        name = name_of(each, "the edge table")
-        found = _read_one(each, source, target, ids, name, report)
-        for asked, option in ((source, "source"), (target, "target")):
-            if asked and asked not in found.column_names:
-                raise DataError(f"{name}: {unknown('column', asked, found.column_names)} (--{option})")
-        ends = _ends(found.column_names, source, target)
-        if ends is None:
-            what = "an edge list, or give a node table first and an edge table second" if alone else "an edge table"
-            raise DataError(
-                f"{name}: which columns are an edge's two ends? Say so with --source and --target, if it is {what} "
-                f"(NODES come first, EDGES second); columns: {some(found.column_names, 12)}"
-            )
-        if ends[0] == ends[1]:
-            raise DataError(f"{name}: --source and --target are the same column, {ends[0]!r}")
-        others = [n for n in found.column_names if n not in ends]
-        kind = next((n for n in others if n.strip().lower() in KIND_NAMES), None)
-        kinds = strings(found.column(kind)) if kind is not None else None
+def assemble(
+    listed: list[Any], tables: list[pa.Table], ends: list[tuple[str, str]], before: Mapping[str, str]
+) -> EdgeTables:
+    """The tables with the columns of each that are its ends; with several, each is one kind of edge, as its file is
+    called. `before` names the column of kinds in training, used where a table has it."""
+    found = []
+    for number, (origin, table, (source, target)) in enumerate(zip(listed, tables, ends, strict=True)):
+        name = name_of(origin, "the edge table")
+        others = [n for n in table.column_names if n not in (source, target)]
+        known = [n for n in others if n == before.get("type")]
+        kind = next((n for n in (*known, *others) if n in known or n.strip().lower() in KIND_NAMES), None)
+        kinds = strings(table.column(kind)) if kind is not None else None
         if kind is not None and len(np.unique(kinds.astype(str))) > MOST_KINDS:  # type: ignore[union-attr]
             kind, kinds = None, None
         if len(listed) > 1:
-            label = Path(name).name.split(".")[0] if isinstance(each, str | Path) else f"kind {number + 1}"
-            kinds = np.full(found.num_rows, label, dtype=object)
-        aside = tuple(n for n in others if n != kind)
-        tables.append(EdgeTable(name, found.column(ends[0]), found.column(ends[1]), kinds, aside))
-    if len(tables) == 1 and tables[0].kinds is not None and len(np.unique(tables[0].kinds.astype(str))) < 2:
-        tables = [EdgeTable(tables[0].name, tables[0].source, tables[0].target, None, tables[0].left_aside)]
-    return EdgeTables(tables[0].name if len(tables) == 1 else "the edge tables", tuple(tables))
+            label = Path(name).name.split(".")[0] if isinstance(origin, str | Path) else f"kind {number + 1}"
+            kinds = np.full(table.num_rows, label, dtype=object)
+        elif kinds is not None and len(np.unique(kinds.astype(str))) < 2:
+            kinds = None
+        aside = tuple(f"{n!r} ({_role(n, table.column(n))})" for n in others if n != kind)
+        names = (source, target, kind or "")
+        found.append(EdgeTable(name, table.column(source), table.column(target), kinds, aside, names))
+    return EdgeTables(found[0].name if len(found) == 1 else "the edge tables", tuple(found))
 
 
-def _read_one(each: Any, source: str, target: str, ids: pa.ChunkedArray | None, name: str, report: Report) -> pa.Table:
-    """One edge table. Where its first line names no ends we know, it may be an edge already."""
-
-    def as_written(names: list[str]) -> Sequence[str]:
-        return _ends(names, source, target) or ()
-
-    found = read_table(each, as_written, headerless=None, name=name)
-    names = found.column_names
-    if source or target or guess_ends(names, by_name=True) or len(names) < 2 or not isinstance(each, str | Path):
-        return found
-    first = pa.array([n.strip() for n in names[:2]])
-    seen = [as_text(found.column(i)) for i in (0, 1)] if ids is None else [as_text(ids)]
-    if any(bool(pc.any(pc.is_in(first, column.combine_chunks())).as_py()) for column in seen):
-        return read_table(each, lambda names: names[:2], headerless=True, name=name)
-    if len(names) == 2:
-        report.note(f"{name}: its first line was taken as the header ({some(names)})")
-    return found
-
-
-def _ends(names: Sequence[str], source: str, target: str) -> tuple[str, str] | None:
-    if source and target:
-        return source, target
-    guessed = guess_ends(names)
-    if guessed is None or not (source or target):
-        return guessed
-    return (source, guessed[1]) if source else (guessed[0], target)
+def _role(name: str, values: pa.ChunkedArray) -> str:
+    """What a further column of an edge table holds, by its name and its first cells."""
+    first = values[:ROLE_ROWS]
+    missing = is_missing(first)
+    if missing.all():
+        return "empty"
+    kind, _ = infer_kind(first, missing)
+    words = set(re.split(r"[\W_]+", name.lower()))
+    is_date = pa.types.is_temporal(values.type)
+    if kind == "number" and is_text(values.type):
+        is_date = first_reading(first).notation in (DAY, MONTH)
+    if is_date or (kind == "number" and words & TIME_WORDS):
+        return "times"
+    if kind == "number" and words & WEIGHT_WORDS:
+        return "weights"
+    return {"ignore": "text", "boolean": "true or false"}.get(kind, kind)
 
 
 def all_ends(read: EdgeTables) -> pa.ChunkedArray:
@@ -140,7 +133,8 @@ def join(
             kinds.append(table.kinds[counted[1]])
         report.note(f"{table.name}: {count(len(table.source), 'edge')}")
         if table.left_aside:
-            report.note(f"{table.name}: columns {some(list(table.left_aside), 6)} are left aside")
+            rest = f" and {len(table.left_aside) - 6} more" if len(table.left_aside) > 6 else ""
+            report.note(f"{table.name}: the columns {', '.join(table.left_aside[:6])}{rest} are left aside")
     joined = np.concatenate(ends, axis=1)
     if known is not None and not known:
         return joined, None, []

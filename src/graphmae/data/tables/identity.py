@@ -28,6 +28,7 @@ ENDS = (
     ("id_1", "id_2"),
     ("citing", "cited"),
 )
+SAMPLE = 10_000
 MOST_UNKNOWN = 0.1  # a larger share of edges that lead nowhere is a wrong column or a wrong file, not a slip
 
 
@@ -48,6 +49,28 @@ def guess_ends(names: Sequence[str], by_name: bool = False) -> tuple[str, str] |
         if source in lowered and target in lowered:
             return lowered[source], lowered[target]
     return (names[0], names[1]) if len(names) == 2 and not by_name else None
+
+
+def without_point(values: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """Whole numbers that were written as 7.0, all of them, as 7; None where they were not."""
+    if not pa.types.is_string(values.type) and not pa.types.is_large_string(values.type):
+        return None  # other types have one text for 7 and 7.0
+    for part in (values[:1000], values):
+        text = as_text(part)
+        if not pc.all(pc.or_(pc.match_substring_regex(text, r"^-?\d+\.0+$"), pc.equal(text, ""))).as_py():
+            return None
+    return pc.replace_substring_regex(text, r"\.0+$", "")
+
+
+def as_ids(values: pa.ChunkedArray) -> pa.Array:
+    """Cells as ids are compared while it is not yet known which columns hold them."""
+    return pc.replace_substring_regex(as_text(values).combine_chunks(), r"\.0+$", "")
+
+
+def share_among(values: pa.ChunkedArray, ids: pa.Array) -> float:
+    """How many of the cells (of at most 10,000) are among ids, from 0 to 1."""
+    rows = np.linspace(0, len(values) - 1, min(len(values), SAMPLE)).astype(np.int64)
+    return float(pc.mean(pc.is_in(as_ids(values.take(pa.array(rows))), ids).cast(pa.int8())).as_py() or 0.0)
 
 
 def node_order(ids: pa.ChunkedArray, column: str, report: Report) -> tuple[pa.Array, np.ndarray]:
@@ -108,7 +131,10 @@ def edge_positions(
     )
     if lost > MOST_UNKNOWN * len(unknown):
         known = some([str(value) for value in ids.slice(0, 3).to_pylist()])
-        report.problem(f"{text}; ids there look like {known}. Are --id, --source and --target the right columns?")
+        report.problem(
+            f"{text}; ids there look like {known}. Are --id, --source and --target the right columns? "
+            "Nodes that are only in the edge table need a row in the node table, or leave that table out"
+        )
     else:
         report.repair(f"{text}; those edges were left out")
     return ends[:, ~unknown], ~unknown

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import torch
 from torch import Tensor
 
-from .cells import is_missing, strings
+from .cells import as_text, folded, is_missing, strings
+from .columns import distinct_levels, spellings_merged
 from .report import Report, count, some
 
 MOST_CLASSES = 1000
@@ -16,23 +18,34 @@ PARTS = {"train": "train", "training": "train", "val": "val", "valid": "val", "v
 
 
 def read_labels(values: pa.ChunkedArray, name: str, report: Report) -> tuple[np.ndarray, tuple[str, ...], np.ndarray]:
-    """(class number of every node, the classes' names, which nodes have one)."""
-    text, known = strings(values), ~is_missing(values)
-    classes, numbers = np.unique(text[known].astype(str), return_inverse=True)
+    """(class number of every node, -1 where it has none; the classes' names; which nodes have one)."""
+    known = ~is_missing(values)
+    text = as_text(values).filter(pa.array(known))
+    classes, spellings = _classes(text, name, report)
+    numbers = pc.index_in(folded(text), pa.array(spellings, pa.string())).to_numpy(zero_copy_only=False)
     if not known.any():
         report.problem(f"the label column {name!r} is empty")
     elif len(classes) > min(MOST_CLASSES, max(2, known.sum() // 2)):
         report.problem(
             f"the label column {name!r} has {len(classes):,} different values in {known.sum():,} rows (such as "
-            f"{some(classes.tolist())}): labels are classes; numbers to predict cannot be evaluated here"
+            f"{some(classes)}): labels are classes; numbers to predict cannot be evaluated here"
         )
-    y = np.zeros(len(text), dtype=np.int64)
+    y = np.full(len(values), -1, dtype=np.int64)
     y[known] = numbers
     unlabelled = int((~known).sum())
     many = count(len(classes), "class", "classes")
     extra = f"; {count(unlabelled, 'node has', 'nodes have')} none" if unlabelled else ""
-    report.note(f"label {name!r}: {many} ({some(classes.tolist(), 6)}), kept out of the features{extra}")
-    return y, tuple(classes.tolist()), known
+    report.note(f"label {name!r}: {many} ({some(classes, 6)}), kept out of the features{extra}")
+    return y, tuple(classes), known
+
+
+def _classes(text: pa.ChunkedArray, name: str, report: Report) -> tuple[list[str], list[str]]:
+    """(the classes in the order of their names, each without case and blanks); spellings of one class are merged."""
+    levels, _, spellings = distinct_levels(text)
+    if spellings:
+        report.repair(f"labels: {spellings_merged(name, spellings)}")
+    classes = sorted(levels.tolist())
+    return classes, folded(pa.chunked_array([pa.array(classes, pa.string())])).to_pylist()
 
 
 def read_split(values: pa.ChunkedArray, name: str, known: np.ndarray, report: Report) -> dict[str, Tensor]:

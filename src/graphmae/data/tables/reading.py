@@ -1,57 +1,70 @@
-"""A table from a file or from memory: CSV, TSV, Parquet, a data frame, a dictionary of columns."""
+"""A table from a file or from memory: CSV and the like, Excel, JSON lines, Parquet, a data frame, columns."""
 
 from __future__ import annotations
 
-import csv
-import gzip
-import zlib
-from collections.abc import Callable, Iterable
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.csv
+import pyarrow.json
 import pyarrow.parquet
 
-from ...runtime.errors import DataError
+from ...runtime.errors import DataError, InputError
+from .text import decoded, one_line, only_member, read_text
 
 PARQUET = (".parquet", ".pq")
+EXCEL = (".xlsx", ".xlsm")
+LINES = (".jsonl", ".ndjson")
 TEXT = (".csv", ".tsv", ".txt", ".edges")
-SUFFIXES = (*TEXT, *PARQUET)  # the text ones also as .gz
-SEPARATORS = (",", "\t", ";", "|", " ")
-MAGIC = {b"PK\x03\x04": "an Excel or zip file: export it as CSV", b"PAR1": "a Parquet file: call it .parquet"}
+SUFFIXES = (*TEXT, *LINES, *EXCEL, *PARQUET)  # those of text also as .gz and .zip
+REMEDIES = {".xls": "save it as .xlsx or CSV", ".ods": "save it as .xlsx or CSV",
+            ".json": "write one object per line and call it .jsonl", ".feather": "save it as .parquet"}  # fmt: skip
 # What counts as a missing value in a column; an id may well be called "NA", so there only an empty cell does.
-MISSING = ("", "na", "n/a", "nan", "null", "none", "#n/a", "-nan", "?")
+MISSING = ("", "na", "n/a", "nan", "null", "none", "#n/a", "-nan", "?", "-", "--", "–", "—", "<na>", "nat", "#nv",
+           "#div/0!", "#value!", "#wert!", "#ref!", "#bezug!", "#name?")  # fmt: skip
 # Given the names of a text table's columns, which of them are to be kept as they are written.
 AsWritten = Callable[[list[str]], Iterable[str]]
 
 
 def is_table(path: str | Path) -> bool:
     """Whether the file's name says that it is a table."""
-    return Path(str(path).lower().removesuffix(".gz")).suffix in SUFFIXES
+    return _suffix(path) in (*SUFFIXES, ".zip")
+
+
+def not_a_table(path: str | Path) -> str:
+    """What to do about a file whose name does not say that it is a table."""
+    remedy = REMEDIES.get(_suffix(path), "")
+    kinds = f"{', '.join(SUFFIXES)}, the text ones also .gz and .zip"
+    return f"{path}: unknown kind of table{': ' + remedy if remedy else ''}. Allowed: {kinds}"
+
+
+def _suffix(path: str | Path) -> str:
+    """The last part of a file's name that says what is in it: .csv of nodes.csv.gz."""
+    name = str(path).lower()
+    inner = Path(re.sub(r"\.(gz|zip)$", "", name)).suffix
+    return inner if inner in (*TEXT, *LINES) else Path(name).suffix
 
 
 def read_table(
-    source: Any, as_written: AsWritten = lambda names: (), headerless: bool | None = False, name: str = "the table"
+    source: Any,
+    as_written: AsWritten = lambda names: (),
+    headerless: bool | None = False,
+    name: str = "the table",
+    note: Callable[[str], None] = lambda text: None,
 ) -> pa.Table:
     """A file's path, a pandas or Polars data frame, an Arrow table, or a dictionary of columns → an Arrow table.
 
     `as_written` says which columns keep their text, for ids: 007 is not 7. A `headerless` file begins with data (None:
-    where its first line holds numbers), and its columns are called source, target, column 3, ….
+    where its first line holds numbers), and its columns are called source, target, column 3, …. `note` is told what
+    was guessed about the file, such as its encoding.
     """
-    if not isinstance(source, str | Path):
-        table = _from_memory(source)
-    else:
-        path = Path(source)
-        if not path.is_file():
-            raise DataError(f"{path} is a folder, not a table" if path.is_dir() else f"no file {path}")
-        if not path.stat().st_size:
-            raise DataError(f"{path} is empty")
-        if not is_table(path):
-            raise DataError(f"{path}: unknown kind of table. Allowed: {', '.join(SUFFIXES)}, the text ones also .gz")
-        table = _parquet(path) if path.suffix.lower() in PARQUET else _text(path, as_written, headerless)
+    table = _from_file(Path(source), as_written, headerless, note) if _is_path(source) else _from_memory(source)
     name = name_of(source, name)
-    if twice := sorted({column for column in table.column_names if table.column_names.count(column) > 1}):
+    if twice := sorted(column for column, times in Counter(table.column_names).items() if times > 1):
         raise DataError(f"{name}: several columns are called {twice[0]!r}; rename them")
     if not table.num_rows:
         raise DataError(f"{name} has a header and no rows")
@@ -60,7 +73,30 @@ def read_table(
 
 def name_of(source: Any, otherwise: str = "the table") -> str:
     """How messages call a table."""
-    return Path(source).name if isinstance(source, str | Path) else otherwise
+    return Path(source).name if _is_path(source) else otherwise
+
+
+def _is_path(source: Any) -> bool:
+    return isinstance(source, str | Path)
+
+
+def _from_file(path: Path, as_written: AsWritten, headerless: bool | None, note: Callable[[str], None]) -> pa.Table:
+    if not path.is_file():
+        raise DataError(f"{path} is a folder, not a table" if path.is_dir() else f"no file {path}")
+    if not path.stat().st_size:
+        raise DataError(f"{path} is empty")
+    suffix = _suffix(path)
+    if suffix == ".zip":  # its name does not say what is in it
+        suffix = _suffix(only_member(path))
+    if suffix in PARQUET and path.suffix.lower() == suffix:
+        return _parquet(path)
+    if suffix in EXCEL and path.suffix.lower() == suffix:
+        return _excel(path, note)
+    if suffix in LINES:
+        return _json_lines(path, note)
+    if suffix in TEXT:
+        return read_text(path, as_written, headerless, note)
+    raise DataError(not_a_table(path))
 
 
 def _from_memory(source: Any) -> pa.Table:
@@ -71,9 +107,15 @@ def _from_memory(source: Any) -> pa.Table:
             frame = source.reset_index() if source.index.name is not None else source
             columns = [_array(frame.iloc[:, i]) for i in range(frame.shape[1])]
             return pa.Table.from_arrays(columns, [str(column) for column in frame.columns])
-        return pa.table(source)
+        return _with_strings(pa.table(source))
     except (pa.ArrowException, TypeError, ValueError) as error:
-        raise DataError(f"cannot make a table of a {type(source).__name__}: {_one_line(error)}") from None
+        raise DataError(f"cannot make a table of a {type(source).__name__}: {one_line(error)}") from None
+
+
+def _with_strings(table: pa.Table) -> pa.Table:
+    """Polars' own kind of text as the usual one, which all of Arrow's functions take."""
+    fields = [f.with_type(pa.string()) if pa.types.is_string_view(f.type) else f for f in table.schema]
+    return table if pa.schema(fields).equals(table.schema) else table.cast(pa.schema(fields))
 
 
 def _array(values: Any) -> pa.Array:
@@ -90,84 +132,65 @@ def _parquet(path: Path) -> pa.Table:
     try:
         return pyarrow.parquet.read_table(path, memory_map=True)
     except (pa.ArrowException, OSError) as error:
-        raise DataError(f"{path} is truncated or not a Parquet file ({_one_line(error)})") from None
+        raise DataError(f"{path} is truncated or not a Parquet file ({one_line(error)})") from None
 
 
-def _text(path: Path, as_written: AsWritten, headerless: bool | None) -> pa.Table:
-    first, skipped, separator = _look(path)
+def _excel(path: Path, note: Callable[[str], None]) -> pa.Table:
+    """The first sheet with cells in it; its first row that is not empty is the header."""
     try:
-        names = next(csv.reader([first], delimiter=separator), [])
-    except csv.Error as error:
-        raise DataError(f"{path}: its first line cannot be read ({error})") from None
-    if headerless or (headerless is None and len(names) > 1 and all(_is_number(cell) for cell in names[:2])):
-        names = ["source", "target", *(f"column {i}" for i in range(3, len(names) + 1))]
-        given: list[str] | None = names
-    else:
-        names, given = [name.strip() for name in names], None
-    if any(not name for name in names):
-        names = [name or f"column {i + 1}" for i, name in enumerate(names)]
-    if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise DataError(f"{path.name}: several columns are called {twice[0]!r}; rename them")
-    kept = {name: pa.string() for name in as_written(names)}
+        import openpyxl
+    except ImportError:
+        raise InputError(f"{path.name}: .xlsx needs openpyxl: pip install 'graphmae[excel]', or save as CSV") from None
     try:
-        return pyarrow.csv.read_csv(
-            path,
-            read_options=pyarrow.csv.ReadOptions(column_names=names, skip_rows=skipped + (given is None)),
-            parse_options=pyarrow.csv.ParseOptions(delimiter=separator, newlines_in_values=True),
-            convert_options=pyarrow.csv.ConvertOptions(column_types=kept, strings_can_be_null=False),
-        )
-    except (pa.ArrowException, OSError, zlib.error) as error:
-        text = _one_line(error)
-        if "UTF8" in text:
-            raise DataError(f"{path} is not UTF-8 text; save it as UTF-8 first") from None
-        if "Empty CSV" in text or "Could not skip" in text:
-            raise DataError(f"{path.name} has a header and no rows") from None
-        raise DataError(f"{path.name} cannot be read as a table with {len(names)} columns: {text}") from None
-
-
-def _look(path: Path) -> tuple[str, int, str]:
-    """(the first line that is no comment, lines before it, the separator)."""
-    opened = gzip.open if path.suffix.lower() == ".gz" else open
-    try:
-        with opened(path, "rb") as file:
-            head = file.read(1 << 16)
-            while head and b"\n" not in head[-(1 << 16) :] and len(head) < 1 << 24:
-                more = file.read(1 << 16)
-                if not more:
-                    break
-                head += more
-    except (OSError, EOFError, zlib.error) as error:
-        raise DataError(f"{path} is damaged ({_one_line(error)})") from None
-    for magic, what in MAGIC.items():
-        if head.startswith(magic):
-            raise DataError(f"{path} is no text but {what}")
-    if head[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\0" in head:
-        raise DataError(f"{path} is not UTF-8 text; save it as UTF-8 first")
-    try:
-        lines = head.decode("utf-8-sig", errors="strict" if len(head) < 1 << 16 else "ignore").splitlines()
-    except UnicodeDecodeError:
-        raise DataError(f"{path} is not UTF-8 text; save it as UTF-8 first") from None
-    skipped = 0
-    while skipped < len(lines) and (not lines[skipped].strip() or lines[skipped].startswith(("#", "%"))):
-        skipped += 1
-    if skipped == len(lines):
+        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
+        sheets = {sheet.title: list(sheet.iter_rows(values_only=True)) for sheet in book.worksheets}
+    except Exception as error:  # a damaged workbook can raise anything; all of it means the same to the user
+        raise DataError(f"{path} is damaged or not an .xlsx file ({type(error).__name__})") from None
+    filled = {title: [row for row in rows if any(_there(cell) for cell in row)] for title, rows in sheets.items()}
+    filled = {title: rows for title, rows in filled.items() if rows}
+    if not filled:
         raise DataError(f"{path} is empty")
-    first = lines[skipped]
-    suffix = Path(str(path).lower().removesuffix(".gz")).suffix
-    preferred = "\t" if suffix == ".tsv" else ","
-    if preferred in first:
-        return first, skipped, preferred
-    found = [s for s in SEPARATORS if s in first and (s != " " or suffix not in (".csv", ".tsv"))]
-    return first, skipped, max(found, key=first.count) if found else preferred
+    title, rows = next(iter(filled.items()))
+    if len(filled) > 1:
+        note(f"{path.name}: of {len(filled)} sheets the first with cells, {title!r}, was read")
+    width = max(1 + max(i for i, cell in enumerate(row) if _there(cell)) for row in rows)
+    header, *body = [(*row[:width], *[None] * (width - len(row))) for row in rows]
+    names = [" ".join(str(cell).split()) if _there(cell) else f"column {i}" for i, cell in enumerate(header, 1)]
+    columns = [[row[i] for row in body] for i in range(width)]
+    return pa.Table.from_arrays([_array([_cell(c) for c in column]) for column in columns], names)
 
 
-def _is_number(cell: str) -> bool:
+def _there(cell: Any) -> bool:
+    return cell is not None and str(cell).strip() != ""
+
+
+def _cell(cell: Any) -> Any:
+    return cell if _there(cell) else None
+
+
+def _json_lines(path: Path, note: Callable[[str], None]) -> pa.Table:
+    """One object per line; a key that a line does not have is an empty cell."""
+    text = decoded(path, note)
     try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
+        options = pyarrow.json.ReadOptions(block_size=max(1 << 20, min(4 * len(text), 1 << 30)))
+        return pyarrow.json.read_json(pa.BufferReader(text.encode()), read_options=options)
+    except pa.ArrowException:  # a broken line, or cells of several types under one key
+        return _from_objects(path, text.split("\n"))
 
 
-def _one_line(error: BaseException) -> str:
-    return " ".join(str(error).split())[:300] or type(error).__name__
+def _from_objects(path: Path, lines: Sequence[str]) -> pa.Table:
+    objects = []
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            found = json.loads(line)
+        except (ValueError, RecursionError):
+            found = None
+        if not isinstance(found, dict):
+            raise DataError(f"{path.name}: line {number} is not a JSON object; one object per line is a row")
+        objects.append(found)
+    names = list(dict.fromkeys(key for each in objects for key in each))
+    if not names:
+        raise DataError(f"{path} is empty")
+    return pa.Table.from_arrays([_array([each.get(name) for each in objects]) for name in names], names)

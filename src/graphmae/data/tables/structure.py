@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from ...runtime.compiled import compiled
@@ -30,6 +33,18 @@ def structural_features(edge_index: np.ndarray, nodes: int) -> np.ndarray:
     if float((degree.astype(np.float64) ** 2).sum()) <= MAX_WORK:
         _returns(start, column, degree, returns)
     return np.column_stack([log_degree, around, returns])
+
+
+def standardised(
+    edge_index: np.ndarray, nodes: int, directed: bool, scale: Mapping[str, Any] | None
+) -> tuple[np.ndarray, Mapping[str, Any]]:
+    """([nodes, 5] float32, the scale that was used): the scale given, or their own."""
+    both = np.unique(np.hstack([edge_index, edge_index[::-1]]), axis=1) if directed else edge_index
+    found = structural_features(both, nodes)
+    if scale is None:
+        spread = found.std(0)
+        scale = {"mean": found.mean(0).tolist(), "std": np.where(spread > 1e-9, spread, 1.0).tolist()}
+    return ((found - scale["mean"]) / scale["std"]).astype(np.float32), scale
 
 
 @compiled

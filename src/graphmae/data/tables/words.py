@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -26,3 +27,9 @@ def encode(texts: np.ndarray, words: Sequence[str], weights: Sequence[float]) ->
     vectorizer = TfidfVectorizer(vocabulary=list(words), token_pattern=PATTERN, dtype=np.float32)
     vectorizer.idf_ = np.asarray(weights, dtype=np.float32)
     return np.asarray(vectorizer.transform(texts.tolist()).todense(), dtype=np.float32)
+
+
+def count(texts: np.ndarray) -> np.ndarray:
+    """How many different words every text has, [rows]."""
+    found = re.compile(PATTERN).findall
+    return np.array([len(set(found(text.lower()))) for text in texts.tolist()], dtype=np.int64)

@@ -11,15 +11,26 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
+from ...runtime.errors import InputError
 from ...runtime.files import replacing
 
 
-def write_rows(out: Path, z: np.ndarray, ids: pa.ChunkedArray | None = None, names: Sequence[str] = ()) -> None:
-    """`z` [rows, width] as .npy (numbers alone), .npz (`embeddings`, `ids`), .csv or .parquet (id, z0, z1, …).
+def write_rows(
+    out: Path,
+    z: np.ndarray,
+    ids: pa.ChunkedArray | None = None,
+    names: Sequence[str] = (),
+    id_name: str = "id",
+) -> None:
+    """`z` [rows, width] as .npy (numbers alone), .npz (`embeddings`, `ids`), .csv or .parquet (`id_name`, z0, z1, …).
 
     A .csv without ids has no header. Nothing is left half-written.
     """
     names = list(names) or [f"z{i}" for i in range(z.shape[1])]
+    if ids is not None and id_name in names and out.suffix in (".csv", ".parquet"):
+        raise InputError(
+            f"the column of ids is called {id_name!r}, as one of the numbers would be; write .npz, or rename it"
+        )
     with replacing(out) as partial:
         if out.suffix == ".npy":
             np.save(partial, z)
@@ -32,7 +43,7 @@ def write_rows(out: Path, z: np.ndarray, ids: pa.ChunkedArray | None = None, nam
         elif out.suffix == ".csv" and ids is None:
             np.savetxt(partial, z, delimiter=",", fmt="%.9g")
         else:
-            columns = {"id": ids} if ids is not None else {}
+            columns = {id_name: ids} if ids is not None else {}
             columns |= {name: pa.array(np.ascontiguousarray(z[:, i])) for i, name in enumerate(names)}
             _write(pa.table(columns), partial)
 

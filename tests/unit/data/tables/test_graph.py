@@ -1,4 +1,4 @@
-"""Two tables → one graph: ids, edges, repairs, problems, and an order of its own."""
+"""Two tables → one graph: ids, edges, repairs, problems, in the order of the rows."""
 
 from __future__ import annotations
 
@@ -39,10 +39,69 @@ def test_order_of_rows_and_columns_and_the_type_of_ids_change_nothing() -> None:
     one = made(plain, edges)
     turned = {"a": ["w", "u", "v", "u"], "id": ["7", "8", "9", "10"], "b": [4.0, 2.0, 5.0, 1.0]}
     other = made(turned, {"target": ["10", "9", "8"], "source": ["7.0", "10", "9"]})
-    assert torch.equal(one.graphs[0].x, other.graphs[0].x)
-    assert torch.equal(one.graphs[0].edge_index, other.graphs[0].edge_index)
-    assert one.graphs[0].x[one.rows].tolist() == other.graphs[0].x[other.rows[::-1].copy()].tolist()
+    assert torch.equal(one.graphs[0].x, other.graphs[0].x.flip(0))
+    ends = {tuple(pair) for pair in one.graphs[0].edge_index.T.tolist()}
+    assert ends == {(3 - a, 3 - b) for a, b in other.graphs[0].edge_index.T.tolist()}
+    seen, seen_other = one.pretrain_graphs()[0], other.pretrain_graphs()[0]
+    assert torch.equal(seen.x, seen_other.x) and torch.equal(seen.edge_index, seen_other.edge_index)
+    assert one.treatment["columns"] == other.treatment["columns"]
     assert "trailing .0" in other.report.lines()[-1]
+
+
+def test_labels_masks_cells_and_features_are_in_the_order_of_the_rows() -> None:
+    generator, count = np.random.default_rng(0), 60
+    ids = generator.permutation(count)
+    nodes = {"id": ids, "age": ids * 2.0, "kind": np.where(ids % 2, "odd", "even").tolist()}
+    nodes["gap"] = [None if i % 3 else float(i) for i in ids]
+    edges = {"source": np.arange(count - 1), "target": np.arange(1, count), "type": ["p", "q"] * 29 + ["p"]}
+    graph = made(nodes, edges, label="kind")
+    data = graph.graphs[0]
+    assert [graph.classes[number] for number in graph.y] == nodes["kind"]
+    assert [value.as_py() for value in graph.ids] == ids.tolist()
+    assert graph.cells[:, [c.name for c in graph.columns].index("gap")].tolist() == [i % 3 == 0 for i in ids]
+    assert np.corrcoef(data.x[:, 0], ids)[0, 1] > 0.999
+    for a, b, kind in zip(*data.edge_index.tolist(), data.edge_attr.tolist(), strict=True):
+        expected = [0, 0] if a == b else [1 - min(ids[a], ids[b]) % 2, min(ids[a], ids[b]) % 2]
+        assert abs(ids[a] - ids[b]) == (a != b) and kind == expected
+    turned = made({key: list(reversed(values)) for key, values in nodes.items()}, edges, label="kind")
+    assert torch.equal(turned.graphs[0].train_mask.flip(0), data.train_mask)
+    inside = graph.sorted_by_id()
+    assert inside.sorted_by_id() is inside and torch.equal(graph.from_sorted(inside.graphs[0].x), data.x)
+    assert torch.equal(inside.splits["train"][0][1], inside.graphs[0].train_mask)
+
+
+def test_rows_repeated_word_for_word_are_left_out_everywhere() -> None:
+    frame = pandas.DataFrame({"id": ["b", "a", "b", "c"], "age": [1, 2, 1, 3], "kind": ["x", "y", "x", "x"]})
+    graph = made(frame, [("a", "b"), ("b", "c")], label="kind")
+    left = frame.drop_duplicates()
+    assert [value.as_py() for value in graph.ids] == left["id"].tolist()
+    assert [graph.classes[number] for number in graph.y] == left["kind"].tolist()
+    assert graph.nodes_of(pa.chunked_array([frame["id"].tolist()])).tolist() == [0, 1, 0, 2]
+
+
+def test_names_of_columns_are_those_of_training_where_the_tables_have_them() -> None:
+    nodes = {"sku": ["a", "b", "c", "d"], "price": [1.0, 2.0, 3.0, 4.0], "shop": ["u", "v", "u", "v"]}
+    edges = {"when": [1, 2, 3], "buyer": ["a", "b", "c"], "item": ["b", "c", "d"]}
+    first = made(nodes, edges, id="sku", source="buyer", target="item", label="shop")
+    assert first.treatment["names"] == {"id": "sku", "label": "shop", "source": "buyer", "target": "item"}
+    assert first.id_name == "sku"
+    again = made(nodes, edges, treatment=first.treatment)
+    assert again.id_name == "sku" and torch.equal(again.y, first.y) and again.treatment == first.treatment
+    without = {key: value for key, value in nodes.items() if key != "shop"}
+    bare = made(without, edges, treatment=first.treatment)
+    assert bare.y is None
+    with pytest.raises(DataError, match="in training it was 'shop', and this table"):
+        bare.check_labels()
+    renamed = {"id": nodes["sku"], "sku": [4, 3, 2, 1], "price": nodes["price"], "colour": ["r", "g", "r", "g"]}
+    assert made(renamed, edges, id="id", label="colour", treatment=first.treatment).classes == ("g", "r")
+    strange = {"article": ["q", "r", "s", "t"], "price": nodes["price"], "other": nodes["price"]}
+    with pytest.raises(DataError, match="in training it was 'sku', which is not here"):
+        made(strange, edges, treatment=first.treatment)
+    with pytest.raises(DataError, match="in training they were 'buyer' and 'item'"):
+        made(nodes, {"p": ["y"], "q": ["z"], "r": [1]}, treatment=first.treatment)
+    unclear = {**nodes, "shop": ["", "", "", ""]}  # nobody asked for the label, so an empty one is no problem
+    assert made(unclear, edges, treatment=first.treatment).y is None
+    assert made(nodes, [("a", "b"), ("c", "d")], treatment=first.treatment).graphs[0].num_edges == 4 + 4
 
 
 def test_every_repair_is_said() -> None:
@@ -89,6 +148,7 @@ def test_labels_are_kept_out_of_the_features_and_unlabelled_nodes_out_of_the_spl
     graph = made(nodes, edges, label="kind")
     data = graph.graphs[0]
     assert graph.classes == ("p", "q") and data.x.size(1) == 1
+    assert graph.y[36:].tolist() == [-1] * 4 and graph.num_classes == 2
     seen = data.train_mask | data.val_mask | data.test_mask
     assert int(seen.sum()) == 36 and not (data.train_mask & data.test_mask).any()
     with_split = made(

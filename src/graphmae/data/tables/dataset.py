@@ -1,0 +1,153 @@
+"""A graph made of tables: one node per row of the node table, in its order."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from ...runtime.errors import DataError
+from ..nodes import NodeDataset
+from .cells import as_text
+from .columns import Column
+from .drift import Drift
+from .identity import positions
+from .report import Report
+from .structure import NAMES, standardised
+
+logger = logging.getLogger("graphmae")
+
+
+@dataclass(frozen=True)
+class TableGraph(NodeDataset):
+    """A graph made of tables; node i is row i of the node table (without rows that repeat an earlier one).
+
+    Attributes:
+        ids: of the nodes, as they are in the table.
+        id_name: what the table calls them.
+        columns: the columns that became features.
+        cells: [nodes, columns] bool, true where a cell had a value.
+        report: what was found.
+        drift: what differs from the tables a model was trained on; None where there is no model to compare with.
+    """
+
+    ids: pa.ChunkedArray | None = None
+    id_name: str = "id"
+    columns: tuple[Column, ...] = ()
+    cells: np.ndarray | None = None
+    report: Report = field(default_factory=lambda: Report("graph"))
+    classes: tuple[str, ...] = ()
+    drift: Drift | None = None
+
+    def pretrain_graphs(self) -> list[Data]:
+        """In the order of the ids, so that a model does not depend on how the file is sorted."""
+        return [self.sorted_by_id().graphs[0]]
+
+    def sorted_by_id(self) -> TableGraph:
+        return self if self._is_sorted else self._sorted
+
+    def from_sorted(self, rows: Tensor) -> Tensor:
+        return rows if self._is_sorted else rows[torch.from_numpy(inverse(self._order))]
+
+    @cached_property
+    def _order(self) -> np.ndarray:
+        assert self.ids is not None
+        return id_order(self.ids)
+
+    @cached_property
+    def _is_sorted(self) -> bool:
+        return bool((np.diff(self._order) > 0).all())
+
+    @cached_property
+    def _sorted(self) -> TableGraph:
+        return reordered(self, self._order)
+
+    def nodes_of(self, ids: pa.ChunkedArray) -> np.ndarray:
+        """The node of every id, [ids] int64; -1 where there is none."""
+        assert self.ids is not None
+        return positions(ids, as_text(self.ids).combine_chunks())
+
+    def with_graph(self, graph: Data) -> TableGraph:
+        """The same nodes with other edges; features that were made from edges are made anew."""
+        structure, x = self.treatment.get("structure"), graph.x
+        if structure:
+            ends = graph.edge_index[:, graph.edge_index[0] != graph.edge_index[1]].numpy()
+            block, _ = standardised(ends, len(x), bool(self.treatment["directed"]), structure)
+            x = torch.cat([x[:, : -len(NAMES)], torch.from_numpy(block)], dim=1)
+        if self.treatment.get("edge_kinds"):
+            logger.warning("%s: features count the edges of each kind, those that are held out too", self.name)
+        return replace(self, graphs=(Data(x=x, edge_index=graph.edge_index),), splits={})
+
+    def node_ids(self) -> pa.ChunkedArray | None:
+        return self.ids
+
+    def check_labels(self) -> None:
+        if "y" not in self.graphs[0]:
+            known = names_of(self.treatment).get("label")
+            before = f" (in training it was {known!r}, and this table has no classes there)" if known else ""
+            raise DataError(f"{self.name} has no labels: name the column that holds them with --label{before}")
+        super().check_labels()
+
+    @property
+    def feature_names(self) -> list[str]:
+        """One per feature, as `column` or `column: level`."""
+        if not self.columns:
+            return list(NAMES)
+        names = []
+        for column in self.columns:
+            inner = column.learned.get("levels") or column.learned.get("words")
+            if column.kind == "vector":
+                inner = range(len(column.learned["mean"]))
+            names += [column.name] if inner is None else [f"{column.name}: {each}" for each in inner]
+            names += [f"{column.name}: other"] * bool(column.learned.get("other"))
+            names += [f"{column.name} is missing"] * bool(column.learned.get("says_missing"))
+        names += [f"edges: {kind}" for kind in self.treatment["edge_kinds"]]
+        return names
+
+
+def names_of(treatment: Mapping[str, Any]) -> Mapping[str, str]:
+    """What the columns of the tables a model was trained on were called: id, label, split, source, target, type."""
+    return treatment.get("names") or {}
+
+
+def encoding_of(treatment: Mapping[str, Any]) -> dict[str, Any]:
+    """The part of a treatment that features depend on."""
+    return {key: value for key, value in treatment.items() if key not in ("names", "statistics")}
+
+
+def id_order(ids: pa.ChunkedArray) -> np.ndarray:
+    """[rows] int64: the rows in the order of their ids as text, whatever type those have; equal ones as they come."""
+    return pc.sort_indices(as_text(ids)).to_numpy().astype(np.int64)
+
+
+def inverse(order: np.ndarray) -> np.ndarray:
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    return place
+
+
+def reordered(graph: TableGraph, order: np.ndarray) -> TableGraph:
+    """The same graph with node `order[i]` as node i; edges are sorted by their ends again, self-loops last."""
+    data, rows = graph.graphs[0], torch.from_numpy(order)
+    ends, nodes = torch.from_numpy(inverse(order))[data.edge_index], len(order)
+    key = torch.where(ends[0] == ends[1], nodes * nodes, ends[0] * nodes) + ends[1]
+    by_ends = torch.argsort(key)
+    moved = Data(edge_index=ends[:, by_ends].contiguous())
+    for name, value in data:
+        if name != "edge_index":
+            moved[name] = value[by_ends if name.startswith("edge_") else rows]
+    base = NodeDataset.transductive(graph.name, moved)
+    return replace(
+        graph, graphs=base.graphs, splits=base.splits if graph.splits else {},
+        ids=None if graph.ids is None else graph.ids.take(pa.array(order)),
+        cells=None if graph.cells is None else graph.cells[order],
+    )  # fmt: skip
