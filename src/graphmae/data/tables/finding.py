@@ -18,6 +18,7 @@ from .identity import MOST_UNKNOWN, as_ids, guess_ends, guess_id, share_among, w
 from .reading import name_of, read_table
 from .report import Report, some
 
+NAMED = 0.5  # of the edges' ends: a column whose name says that it holds ids is not doubted while it holds as many
 MANY_ENDS = 2  # times as many different values as a third column that holds ids by chance, such as a small weight
 
 
@@ -149,7 +150,7 @@ def _id_column(
     """The column edges point at; where none is, the one whose name says so."""
     guessed = guess_id(table.column_names)
     if guessed is not None:
-        if not edges or _least_share(edges, asked, before, likely[guessed]) >= 1 - MOST_UNKNOWN:
+        if not edges or _least_share(edges, asked, before, likely[guessed]) >= NAMED:
             return guessed
         likely = _likely_ids(table)
     holding = {name: ids for name, ids in likely.items() if _least_share(edges, asked, before, ids) >= 1 - MOST_UNKNOWN}
@@ -205,7 +206,7 @@ def _ends(
         report.problem(f"--source and --target are the same column, {names[0]!r}", name)
         return names
     if not all(asked) and ids is not None:
-        if names and all(share_among(table.column(n), ids) >= 1 - MOST_UNKNOWN for n in names):
+        if names and all(share_among(table.column(n), ids) >= NAMED for n in names):
             return names
         found = _pointing_at(table, ids, asked)
         if found is not None:

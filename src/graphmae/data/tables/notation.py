@@ -30,6 +30,7 @@ PLAIN = (
     (r"^(.*\d)[.,][-–—]+$", r"\1"),  # 5,– for five whole
     (r"^([\d.,]+)-$", r"-\1"),
 )
+BARE = r"^[-+]?[\d.,]*(?:[eE][-+]?\d+)?$"  # nothing around it that would have to go
 SPACED = r"^[-+]?[1-9]\d{0,2}(?:[ '’]\d{3})+(?:[.,]\d+)?$"
 PERCENT = r"\s*%$"
 
@@ -106,6 +107,8 @@ def numbers(cells: pa.ChunkedArray, notation: str = "") -> np.ndarray:
 def _plain(cells: pa.ChunkedArray) -> tuple[pa.Array, np.ndarray]:
     """(digits, points and commas without the signs around them, which cells had a percent sign)."""
     text = cells.combine_chunks() if isinstance(cells, pa.ChunkedArray) else cells
+    if _matches(text, BARE).all():
+        return text, np.zeros(len(text), dtype=bool)
     for written, meant in PLAIN:
         text = pc.replace_substring_regex(text, written, meant)
     percent = _matches(text, PERCENT)
@@ -116,7 +119,9 @@ def _plain(cells: pa.ChunkedArray) -> tuple[pa.Array, np.ndarray]:
 
 
 def _remarks(cells: pa.ChunkedArray, read: np.ndarray) -> tuple[str, ...]:
-    found = []
+    found: list[str] = []
+    if _matches(cells, BARE).all():
+        return ()
     percent = _matches(cells, PERCENT)[read]
     if percent.any() and not percent.all():
         found.append(f"{int(percent.sum()):,} of {len(percent):,} cells have a percent sign and were divided by 100")

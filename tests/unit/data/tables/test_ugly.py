@@ -284,3 +284,10 @@ def test_problems_of_both_tables_come_together(tmp_path: Path) -> None:
         from_tables(tmp_path / "n2.csv", tmp_path / "e2.csv", quiet=True)
     with pytest.raises(DataError, match="both 'a' and 'b' hold what edges point at; say which is the id with --id"):
         graph_of(tmp_path, "a,b\n1,4\n2,3\n3,2\n4,1\n")
+
+
+def test_a_name_is_not_doubted_for_a_few_strays(tmp_path: Path) -> None:
+    nodes = "id,rank\n" + "".join(f"{i},{i + 2}\n" for i in range(10))  # ranks hold all ends, ids four fifths
+    edges = "source,target\n" + "".join(f"{i},{i + 2}\n" for i in range(2, 10))
+    with pytest.raises(DataError, match=r"2 edges of 8 in e.csv name nodes that are not in the node table"):
+        graph_of(tmp_path, nodes, edges)
