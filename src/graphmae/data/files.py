@@ -57,11 +57,12 @@ def tables(
     kinds: dict[str, str] | None = None,
     directed: bool = False,
     self_loops: bool = True,
+    private: bool = False,
 ) -> TableGraph:
     """Your own graph from a node table and an edge table (CSV, TSV, Parquet), or from an edge list alone."""
     return from_tables(
         nodes or None, edges, id=id, source=source, target=target, label=label, split=split, kinds=kinds,
-        directed=directed, self_loops=self_loops,
+        directed=directed, self_loops=self_loops, private=private,
     )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from ...runtime.errors import DataError, unknown
 from . import words
 from .cells import as_text, floats, is_missing, is_numeric, strings
+from .privacy import hashed, hide
 
 KINDS = ("number", "boolean", "category", "text", "vector", "ignore")
 MOST_CATEGORIES = 256
@@ -53,15 +54,19 @@ class Column:
             wide = len(learned[key]) + bool(learned.get("other"))
         return wide + bool(learned.get("says_missing"))
 
+    def hidden(self) -> Column:
+        """The same, its words and categories hashed."""
+        return replace(self, learned=hide(self.learned, self.name))
+
     def unknown(self, values: pa.ChunkedArray) -> np.ndarray:
         """[rows]: cells of a category that were not among those it was learned from."""
-        known = pc.is_in(as_text(values), pa.array(self.learned["levels"], pa.string()))
+        known = pc.is_in(_levels(values, self.learned), pa.array(self.learned["levels"], pa.string()))
         return ~known.to_numpy(zero_copy_only=False) & (not self.learned["other"])
 
     def encode(self, values: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray]:
         """Features [rows, width] float32, and which rows have no value here [rows]."""
         if self.kind == "text":
-            found = words.encode(strings(values), self.learned["words"], self.learned["weights"])
+            found = words.encode(strings(values), self.learned)
             return LENGTH * found, is_missing(values)
         block, missing = _BLOCKS[self.kind](values, self.learned)
         if self.learned.get("says_missing"):
@@ -209,9 +214,21 @@ def _fit_category(name: str, values: pa.ChunkedArray, missing: np.ndarray, _: in
     return Column(name, "category", learned, note + _share(missing))
 
 
+def _levels(values: pa.ChunkedArray, learned: Mapping[str, Any]) -> pa.ChunkedArray:
+    """Cells of a category as its levels are stored: their text, or its hash."""
+    text = as_text(values)
+    if "salt" not in learned:
+        return text
+    codes = text.dictionary_encode().combine_chunks()
+    table = pa.array([hashed(value, learned["salt"]) for value in codes.dictionary.to_pylist()], pa.string())
+    return pa.chunked_array([table.take(codes.indices)])
+
+
 def _encode_category(values: pa.ChunkedArray, learned: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray]:
     levels, missing = learned["levels"], is_missing(values)
-    place = pc.fill_null(pc.index_in(as_text(values), pa.array(levels, pa.string())), -1).to_numpy(zero_copy_only=False)
+    place = pc.fill_null(pc.index_in(_levels(values, learned), pa.array(levels, pa.string())), -1).to_numpy(
+        zero_copy_only=False
+    )
     place = np.where(missing, -1, place)
     block = np.zeros((len(place), len(levels) + bool(learned["other"])), dtype=np.float32)
     known = place >= 0

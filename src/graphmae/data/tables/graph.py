@@ -96,6 +96,7 @@ def from_tables(
     kinds: Mapping[str, str] | None = None,
     directed: bool = False,
     self_loops: bool = True,
+    private: bool = False,
     treatment: Mapping[str, Any] | None = None,
     name: str = "",
     quiet: bool = False,
@@ -106,7 +107,8 @@ def from_tables(
     by its kind (`kinds` sets it: number, boolean, category, text, vector, ignore); `label` and `split` never do.
     `edges` may be several tables, or have a column that says the kind of edge: one graph then, with `edge_attr`.
     `nodes` None: an edge list alone, whose nodes are those it names. Edges count both ways unless `directed`.
-    `treatment` is that of a trained model: columns are then encoded as they were in training.
+    `private` keeps words and categories as hashes only. `treatment` is that of a trained model: columns are then
+    encoded as they were in training.
 
     >>> graph = from_tables({"id": ["a", "b", "c"], "age": [3, 4, 9]}, {"source": ["a"], "target": ["b"]}, quiet=True)
     >>> graph.graphs[0].x.shape, list(graph.ids)[0].as_py()
@@ -124,7 +126,7 @@ def from_tables(
     ids, order = _without_repeats(ids, order, table, report)
     origin = f", id column {roles['id']!r}" if table is not None else ", those the edges name (an edge list alone)"
     report.note(f"{report.name}: {count(len(ids), 'node')}{origin}")
-    columns, blocks, cells = _features(table, order, roles, kinds or {}, stored, report)
+    columns, blocks, cells = _features(table, order, roles, kinds or {}, stored, private, report)
     ends, kind_of, levels = edge_tables.join(read, ids, stored.get("edge_kinds"), report)
     report.stop_on_problems()
     edge_index, edge_attr = edge_tables.clean(ends, kind_of, len(levels), len(ids), directed, read.name, report)
@@ -154,6 +156,7 @@ def from_tables(
         "columns": [column.to_dict() for column in columns],
         "structure": structure,
         "edge_kinds": levels,
+        **({"private": True} if stored.get("private", private) else {}),
     }
     return TableGraph(
         **{**base.__dict__, "treatment": kept}, ids=given, rows=positions(given, ids), columns=tuple(columns),
@@ -275,6 +278,7 @@ def _features(
     roles: Mapping[str, str],
     kinds: Mapping[str, str],
     stored: Mapping[str, Any],
+    private: bool,
     report: Report,
 ) -> tuple[list[Column], list[np.ndarray], list[np.ndarray]]:
     """The columns that count, in the order of their names, their features, and which cells had a value."""
@@ -312,7 +316,7 @@ def _features(
             if column.repaired:
                 report.repair(column.repaired)
             if column.width:
-                columns.append(column)
+                columns.append(column.hidden() if private else column)
     blocks, cells = [], []
     for column in columns:
         values = table.column(column.name)
