@@ -259,6 +259,8 @@ class NodeEmbedder(_Pretraining):
         if key not in cache:
             columns = self.columns if named else None
             model, dataset = self._pretrained(source, self._changes(), columns, single=True)
+            if dataset.node_ids() is not None:  # training may have sorted them; here rows are the table's
+                dataset = open_dataset(source, None, columns, model.inputs)
             cache[key] = _Embedded.of(model, dataset, self.device)
             for old in list(cache)[:-MOST_KEPT]:
                 del cache[old]

@@ -70,8 +70,8 @@ def pretrain(
         raise InputError('a recipe has these settings itself; change them with overrides=["train.lr=…"]')
     changes = [*([f"train.epochs={epochs}"] if epochs is not None else []), *overrides]
     folder = None if out is None else RunFolder(Path(out))
-    if folder is not None and not resume and folder.holds_run:
-        raise InputError(f"{out} already holds a run; pass --resume to go on with it or choose another --out")
+    if folder is not None:
+        folder.check(resume)
     recipe, dataset = auto.recipe_for(data, model, changes, roles, data_root)
     _check_private(dataset, private)
     auto.check_memory(dataset, recipe, used)
