@@ -42,7 +42,7 @@ MISTAKES: list[tuple[list[str], list[str]]] = [
     (["evaluate", "run", *TABLES, "--seeds", "many"], ["--seeds 'many' is not a list of seeds"]),
     (["evaluate", "run", *TABLES, "--split", "part"], ["unknown column 'part'", "--split"]),
     (["embed", "nowhere", *TABLES], ["nowhere is not a checkpoint"]),
-    (["embed", "run", *TABLES, "-o", "z.xlsx"], ["unknown format '.xlsx'"]),
+    (["embed", "run", *TABLES, "-o", "z.xlsx"], ["unknown format '.xlsx'", "Allowed: .npy, .npz, .csv"]),
     (["impute", "run", "none.csv", "edges.csv", "-o", "z.csv"], ["no file none.csv"]),
     (["predict", "run", "new.csv"], ["fine-tune it first"]),
     (["finetune", "run", "new.csv"], ["there is no file new.csv"]),
