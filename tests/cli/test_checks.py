@@ -47,7 +47,10 @@ MISTAKES: list[tuple[list[str], list[str]]] = [
     (["predict", "run", "new.csv"], ["fine-tune it first"]),
     (["finetune", "run", "new.csv"], ["there is no file new.csv"]),
     (["run", "node/coar"], ["did you mean 'node/cora'"]),
+    (["run", "mine.toml"], ["mine: 2 problems", "did you mean 'train.epochs'", "did you mean 'rate'"]),
+    (["run", "broken.toml"], ["not valid TOML"]),
     (["recipes", "show", "node/coar"], ["did you mean 'node/cora'"]),
+    (["recipes", "check", "mine.toml"], ["mine: 2 problems"]),
     (["convert", "none.pt", "--out", "new"], ["there is no file none.pt"]),
 ]
 CODE = """
@@ -73,6 +76,8 @@ def place(tmp_path: Path) -> Path:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("text")
     (tmp_path / "empty.csv").touch()
+    (tmp_path / "mine.toml").write_text('extends = "node/cora"\n[train]\nepcohs = 5\n[mask]\nrat = 0.5\n')
+    (tmp_path / "broken.toml").write_text("[train\n")
     (tmp_path / "run").mkdir()
     (tmp_path / "run/recipe.json").write_text("{}")
     (tmp_path / "run/config.json").write_text(json.dumps({"format": 2, "kind": "pretrained", "inputs": {}}))

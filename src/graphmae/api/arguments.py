@@ -52,9 +52,7 @@ def check_arguments(
     """
     for name in device.split(","):
         check_device(name)
-    if recipe not in ("", "auto"):
-        config.find(recipe)
-    config.check_overrides(overrides, own_parts)
+    config.check_early("" if recipe == "auto" else recipe, overrides, own_parts)
     if seeds is not None:
         check_seeds(seeds)
     if data_root is not None:

@@ -90,22 +90,34 @@ def parse(raw: Mapping[str, Any], name: str) -> Recipe:
     return Recipe(id=name, **values)
 
 
-def check_overrides(assignments: Iterable[str], own_parts: bool = False) -> None:
-    """Refuse overrides that no recipe could take, without importing parts; `own_parts` may have other options."""
+def check_early(source: str | Path, overrides: Iterable[str] = (), own_parts: bool = False) -> None:
+    """Refuse a recipe ("": none) and overrides that cannot be right, without importing parts.
+
+    `own_parts` may have other options. What passes is checked in full by `load`.
+    """
+    if source:
+        path, name = find(source)
+        raw = {key: value for key, value in _read(path).items() if key != "extends" and isinstance(value, Mapping)}
+        if problems := _early_problems(raw, own_parts):
+            raise ConfigError(problems, name)
+    if problems := _early_problems(_assigned(overrides), own_parts):
+        raise ConfigError(problems)
+
+
+def _early_problems(sections: Mapping[str, Mapping[str, Any]], own_parts: bool) -> list[str]:
     problems: list[str] = []
-    for section, change in _assigned(assignments).items():
+    for section, values in sections.items():
         if section in PLAIN:
-            wrong = _wrong_values(section, PLAIN[section], change)
-            problems += wrong or _out_of_range(section, PLAIN[section], change)
+            wrong = _wrong_values(section, PLAIN[section], values)
+            problems += wrong or _out_of_range(section, PLAIN[section], values)
         elif section not in PARTS:
             problems.append(unknown("section", section, [*PLAIN, *PARTS]))
         elif not own_parts:
             options = {*static.part_options(section), *(MASK_KEYS if section == "mask" else ())}
-            problems += [unknown(f"{section} option", key, options - {"name"}) for key in change if key not in options]
-            name, names = change.get("name"), static.part_names(section)
+            problems += [unknown(f"{section} option", key, options - {"name"}) for key in values if key not in options]
+            name, names = values.get("name"), static.part_names(section)
             problems += [unknown(section, name, names)] if isinstance(name, str) and name not in names else []
-    if problems:
-        raise ConfigError(problems)
+    return problems
 
 
 def apply_overrides(raw: Mapping[str, Any], assignments: Iterable[str]) -> dict[str, Any]:
