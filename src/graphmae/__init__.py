@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from . import methods as methods
     from .api import *  # noqa: F403
     from .estimator import GraphMAEEmbedder as GraphMAEEmbedder
+    from .estimator import NodeEmbedder as NodeEmbedder
     from .evaluation import edge_embeddings as edge_embeddings
     from .evaluation import link_scores as link_scores
     from .evaluation import split_edges as split_edges
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 _MODULES = ("data", "decoders", "encoders", "kernels", "losses", "masking", "methods", "testing")
 _NAMES = {
     "GraphMAE": "methods",
-    "GraphMAEEmbedder": "estimator",
+    **dict.fromkeys(("GraphMAEEmbedder", "NodeEmbedder"), "estimator"),
     **dict.fromkeys(("anomaly_scores", "reconstruct"), "inference.reconstruction"),
     **dict.fromkeys(("edge_embeddings", "link_scores", "split_edges"), "evaluation"),
     "Predictor": "finetuning",

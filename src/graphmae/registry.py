@@ -28,7 +28,7 @@ PART_MODULES = {
     "encoder": "graphmae.encoders",
     "decoder": "graphmae.decoders",
     "loss": "graphmae.losses",
-    "data": "graphmae.data",
+    "data": "graphmae.data.open",
     "method": "graphmae.methods",
 }
 _REGISTRIES: dict[str, Registry[Any]] = {}
@@ -120,7 +120,7 @@ class Registry(Generic[T]):
 
 def find_registry(kind: str) -> Registry[Any]:
     """The registry of a recipe section, importing its package on first use."""
-    if kind not in _REGISTRIES:
+    if kind in PART_MODULES:  # the registry may be there before its parts are
         importlib.import_module(PART_MODULES[kind])
     return _REGISTRIES[kind]
 

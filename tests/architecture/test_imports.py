@@ -27,7 +27,7 @@ RANK = {package: rank for rank, package in enumerate(package for level in ORDER 
 NEVER = {"data": {"methods", "encoders", "decoders", "training", "layers", "kernels"}, "results": {"kernels", "config"}}
 # Two ways up, both when a function is called: a recipe's section finds its parts, a model saves itself.
 UP = {
-    "registry": {name.removeprefix("graphmae.") for name in registry.PART_MODULES.values()},
+    "registry": {name.split(".")[1] for name in registry.PART_MODULES.values()},
     "methods": {"pretrained"},
 }
 # Modules imported under a name that is computed: who does so, and what the names can be.
@@ -36,6 +36,9 @@ COMPUTED = {
     "api/__init__.py": {"api", *(name[2:] for name in api._MODULES.values() if name.startswith(".."))},
     "cli/main.py": {"cli"},
     "kernels/__init__.py": {"kernels"},
+    "data/__init__.py": {"data"},
+    "data/tables/__init__.py": {"data"},
+    "pretrained/__init__.py": {"pretrained"},
 }
 
 

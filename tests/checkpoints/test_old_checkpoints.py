@@ -13,7 +13,7 @@ import torch
 from torch_geometric.data import Data
 
 import graphmae as gm
-from graphmae.pretrained.checkpoint import READABLE
+from graphmae.pretrained.locations import READABLE
 
 FOLDER = Path(__file__).parent
 VERSIONS = sorted(path.name for path in FOLDER.glob("v*"))

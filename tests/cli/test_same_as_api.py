@@ -36,7 +36,7 @@ def test_every_command_is_a_function_of_the_package() -> None:
     for name in [*COMMANDS, "recipes"]:
         assert callable(getattr(gm, name)) and getattr(gm, name) is getattr(api, name)
         assert name in gm.__all__ and name in dir(gm)
-    others = {"load", "recipe", "run_folder"}  # what the commands are made of
+    others = {"check_arguments", "load", "recipe", "run_folder"}  # what the commands are made of
     assert set(api.__all__) - others == set(api.COMMANDS) == {*COMMANDS, "recipes"}
 
 

@@ -51,6 +51,21 @@ def test_the_folder_is_readable_by_a_person(tmp_path: Path) -> None:
     assert "| heads | 2 |" in card
 
 
+def test_the_card_is_one_page_without_words_and_values(tmp_path: Path) -> None:
+    """However many columns, categories and words: kinds and counts."""
+    titles = [" ".join(f"word{(7 * row + k) % 300}x" for k in range(6)) for row in range(200)]
+    nodes: dict[str, object] = {"id": range(200), "title": titles}
+    nodes |= {f"city{i}": [f"town{(i + row) % 40}x" for row in range(200)] for i in range(100)}
+    graph = gm.data.from_tables(nodes, {"source": range(199), "target": range(1, 200)}, quiet=True)
+    short = ("encoder.hidden_channels=8", "train.patience=5", "train.lr=1e-9")
+    gm.pretrain("auto", graph, 40, tmp_path / "model", overrides=short, progress=False, device="cpu")
+    card = (tmp_path / "model/README.md").read_text()
+    assert len(card) < 3000 and len(card.splitlines()) < 60
+    assert "| category | 100 | 4,000 categories |" in card and "| text | 1 | 300 words |" in card
+    assert "word1x" not in card and "town1x" not in card and "city1" not in card
+    assert "Training stopped after 10 of 40 epochs: the loss of hidden nodes has not improved by 0.5% in 5" in card
+
+
 def test_a_part_that_is_not_registered_cannot_be_saved(tmp_path: Path) -> None:
     class Own(gm.encoders.GCN):
         pass

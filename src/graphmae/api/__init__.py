@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ..pretrained import load as load
+    from .arguments import check_arguments as check_arguments
+    from .arguments import run_folder as run_folder
     from .checking import drift as drift
     from .comparison import compare as compare
     from .conversion import convert as convert
@@ -18,7 +20,6 @@ if TYPE_CHECKING:
     from .experiments import recipes as recipes
     from .experiments import reproduce as reproduce
     from .experiments import run as run
-    from .experiments import run_folder as run_folder
     from .finetuning import finetune as finetune
     from .finetuning import predict as predict
     from .nodes import anomalies as anomalies
@@ -49,7 +50,13 @@ COMMANDS = {
     "recipes": "experiments",
     "doctor": "diagnosis",
 }
-_OTHERS = {"load": "..pretrained", "recipe": ".experiments", "run_folder": ".experiments"}  # what commands are made of
+# What commands are made of.
+_OTHERS = {
+    "check_arguments": ".arguments",
+    "load": "..pretrained",
+    "recipe": ".experiments",
+    "run_folder": ".arguments",
+}
 _MODULES = {**{name: f".{module}" for name, module in COMMANDS.items()}, **_OTHERS}
 __all__ = sorted(_MODULES)
 

@@ -90,8 +90,3 @@ def reproduce(
         table, out, device, only=only, seeds=seeds, root=data_root, jobs=jobs, display=display
     )
     return reproduction.written_tables(wanted, Path(out))
-
-
-def run_folder(out: str | Path | None, name: str, resume: bool = False) -> Path:
-    """Where a run goes: `out`, or the next free one of runs/NAME, runs/NAME-2, …; the latest when resuming."""
-    return RunFolder.of(out, name, resume).path

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from ..config import Recipe, Train
+from ..data import Dataset
 from ..data.open import open_dataset
 from ..experiments import auto
 from ..experiments import pretrain as pretraining
@@ -43,6 +44,7 @@ def pretrain(
     data_root: str | Path | None = None,
     device: str = "auto",
     resume: bool = False,
+    private: bool = False,
     progress: bool = True,
 ) -> Method:
     """Pre-train on `data`, whatever `data.open` takes, and return the model. With `out` it is saved there.
@@ -50,23 +52,28 @@ def pretrain(
     `model` is a recipe ("auto": chosen by the data, and logged; an id, a file, a `Recipe`), changed by `overrides`;
     or a model of your own parts, which is trained in place with the settings given here (500 epochs). Every node gets
     one self-loop (here and in `embed`). `seed` governs masking and dropout, and of a recipe the weights; those of your
-    own model were drawn when you made the parts.
+    own model were drawn when you made the parts. With `private` the checkpoint has the words and categories of tables
+    as hashes only.
+
+    Training may stop before the last epoch, where a recipe has `train.patience`: `model.trained_on` says when and why.
 
     >>> model = pretrain("auto", ["nodes.csv", "edges.csv"], out="runs/mine")  # doctest: +SKIP
     """
     used, display = resolve_device(device), Progress() if progress else quiet
+    roles = {**(columns or {}), **({"private": True} if private else {})}
     if isinstance(model, Method):
         if list(overrides):
             raise InputError("overrides change a recipe; a model of your own parts has its settings in the arguments")
         train = Train(epochs or EPOCHS, lr, weight_decay, schedule, clip_norm, batch_size=batch_size)  # type: ignore[arg-type]
-        return _own(model, data, train, out, columns, seed, data_root, used, resume, display)
+        return _own(model, data, train, out, roles, seed, data_root, used, resume, display)
     if (lr, weight_decay, schedule, clip_norm, batch_size) != (1e-3, 0.0, "cosine", None, 1):
         raise InputError('a recipe has these settings itself; change them with overrides=["train.lr=…"]')
     changes = [*([f"train.epochs={epochs}"] if epochs is not None else []), *overrides]
     folder = None if out is None else RunFolder(Path(out))
-    if folder is not None and not resume and folder.holds_run:
-        raise InputError(f"{out} already holds a run; pass --resume to go on with it or choose another --out")
-    recipe, dataset = auto.recipe_for(data, model, changes, columns, data_root)
+    if folder is not None:
+        folder.check(resume)
+    recipe, dataset = auto.recipe_for(data, model, changes, roles, data_root)
+    _check_private(dataset, private)
     auto.check_memory(dataset, recipe, used)
     number = 0 if seed is None else seed
     label = f"{dataset.name}, seed {number}"
@@ -80,7 +87,7 @@ def _own(
     data: Any,
     train: Train,
     out: str | Path | None,
-    columns: Mapping[str, str] | None,
+    roles: Mapping[str, Any],
     seed: int | None,
     data_root: str | Path | None,
     device: torch.device,
@@ -89,7 +96,8 @@ def _own(
 ) -> Method:
     if problems := train.problems():
         raise InputError("; ".join(problems))
-    dataset = open_dataset(data, data_root, columns, model.inputs)
+    dataset = open_dataset(data, data_root, roles, model.inputs)
+    _check_private(dataset, bool(roles.get("private")))
     folder = None if out is None else RunFolder(Path(out))
     check_width(model.encoder, dataset)
     model.inputs, model.trained_on = dict(dataset.treatment), pretraining.facts_of(dataset, train, seed)
@@ -102,3 +110,8 @@ def _own(
         if folder is not None:
             folder.state.delete()
     return model
+
+
+def _check_private(dataset: Dataset, private: bool) -> None:
+    if private and not dataset.treatment.get("private"):
+        raise InputError("this graph was made already, with its words: make it with from_tables(…, private=True)")

@@ -11,6 +11,7 @@ import typer
 
 from ..api import COMMANDS
 from ..runtime.errors import GraphMAEError
+from .checks import checked
 
 app = typer.Typer(
     name="graphmae",
@@ -26,7 +27,7 @@ for name in COMMANDS:
     if isinstance(command, typer.Typer):
         app.add_typer(command, name=name)
     else:
-        app.command()(command)
+        app.command()(checked(command))
 
 
 @app.callback(invoke_without_command=True)

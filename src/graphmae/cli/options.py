@@ -12,6 +12,7 @@ import typer
 from ..registry import import_parts
 from ..results import Result
 from ..runtime.errors import InputError
+from ..runtime.values import check_seeds
 
 __all__ = [
     "DataRoot",
@@ -69,7 +70,7 @@ def parse_seeds(text: str) -> list[int]:
             seeds += range(int(first), int(last) + 1) if dash else [int(first)]
     except ValueError:
         raise InputError(f"--seeds {text!r} is not a list of seeds; write 0, 0-19 or 0,3,7") from None
-    return seeds
+    return check_seeds(seeds)
 
 
 def print_json(value: dict[str, Any]) -> None:

@@ -23,12 +23,16 @@ def pretrain(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Folder of the checkpoint (default: runs/NAME).")
     ] = None,
+    epochs: Annotated[int | None, typer.Option("--epochs", help="At most this many (default: the recipe's).")] = None,
     set_: Set = [],  # noqa: B006
     recipe: Annotated[
         str, typer.Option("--recipe", help="Recipe to start from (default: chosen by the data).")
     ] = "auto",
     seed: Annotated[int, typer.Option("--seed", help="Seed of weights, masks and dropout.")] = 0,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with an interrupted run.")] = False,
+    private: Annotated[
+        bool, typer.Option("--private", help="Keep words and categories of tables as hashes, not as they are.")
+    ] = False,
     data: DataRoot = None,
     device: Device = "auto",
     import_: Import = [],  # noqa: B006
@@ -41,17 +45,18 @@ def pretrain(
     one SMILES a line (.smi, .smi.gz; needs RDKit), or a data set such as cora, mutag or synthetic.
 
     Without --recipe, settings are chosen by the data, reported, and written to recipe.toml in the run's folder, to be
-    edited and used again. Columns become features by their kind; --set data.kinds='{ zip = "category" }' sets it.
+    edited and used again. Training may stop before the last epoch; when and why is then reported. Columns become
+    features by their kind; --set data.kinds='{ zip = "category" }' sets it.
 
     Example: graphmae pretrain nodes.csv edges.csv --label topic --out runs/mine
 
     Example: graphmae pretrain people.parquet follows.csv likes.csv --id user --source from --target to
 
-    Example: graphmae pretrain graph.npz --set train.epochs=200
+    Example: graphmae pretrain graph.npz --epochs 200
 
-    Example: graphmae pretrain molecules.smi --set train.epochs=20
+    Example: graphmae pretrain molecules.smi --epochs 20
 
-    Example: graphmae pretrain cora --recipe node/cora --set train.epochs=100
+    Example: graphmae pretrain cora --recipe node/cora --epochs 100 --set mask.rate=0.75
     """
     from .. import api
 
@@ -59,8 +64,8 @@ def pretrain(
     columns = {"id": id_, "source": source, "target": target, "label": label}
     folder = api.run_folder(out, Path(sources[0]).name.split(".")[0], resume)
     api.pretrain(
-        recipe, sources, out=folder, overrides=set_, columns=columns, seed=seed, data_root=data, device=device,
-        resume=resume,
+        recipe, sources, epochs, folder, overrides=set_, columns=columns, seed=seed, data_root=data, device=device,
+        resume=resume, private=private,
     )  # fmt: skip
     file = "embeddings.parquet" if len(sources) > 1 else "embeddings.npy"
     following = shlex.join(["graphmae", "embed", str(folder), *sources, "-o", file])

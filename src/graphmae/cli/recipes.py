@@ -73,6 +73,7 @@ def check(
     """
     from .. import api
 
+    api.check_arguments(recipe=recipe, overrides=set_, own_parts=bool(import_))
     import_parts(import_)
     made = api.recipe(recipe, *set_)
     typer.echo(f"{made.id} is fine: {made.encoder.name} on {made.data.name}, {made.train.epochs} epochs")

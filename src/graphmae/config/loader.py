@@ -5,6 +5,7 @@ Precedence, stated once: defaults < `extends` < the recipe < `--set`.
 
 from __future__ import annotations
 
+import re
 import tomllib
 import typing
 from collections.abc import Iterable, Mapping
@@ -15,6 +16,7 @@ from typing import Any
 from ..registry import find_registry
 from ..runtime.errors import ConfigError, unknown
 from ..runtime.values import mismatch, parse_value
+from . import static
 from .library import find
 from .schema import MASK_KEYS, About, Embedding, Evaluation, Finetune, Part, Published, Recipe, Supervised, Train
 
@@ -89,20 +91,64 @@ def parse(raw: Mapping[str, Any], name: str) -> Recipe:
     return Recipe(id=name, **values)
 
 
+def check_early(source: str | Path, overrides: Iterable[str] = (), own_parts: bool = False) -> None:
+    """Refuse a recipe ("": none) and overrides that cannot be right, without importing parts.
+
+    `own_parts` may have other options. What passes is checked in full by `load`.
+    """
+    if source:
+        path, name = find(source)
+        raw = {key: value for key, value in _read(path).items() if key != "extends" and isinstance(value, Mapping)}
+        if problems := _early_problems(raw, own_parts):
+            raise ConfigError(problems, name)
+    if problems := _early_problems(_assigned(overrides), own_parts):
+        raise ConfigError(problems)
+
+
+def _early_problems(sections: Mapping[str, Mapping[str, Any]], own_parts: bool) -> list[str]:
+    problems: list[str] = []
+    for section, values in sections.items():
+        if section in PLAIN:
+            wrong = _wrong_values(section, PLAIN[section], values)
+            problems += wrong or _out_of_range(section, PLAIN[section], values)
+        elif section not in PARTS:
+            problems.append(unknown("section", section, [*PLAIN, *PARTS]))
+        elif not own_parts:
+            options = {*static.part_options(section), *(MASK_KEYS if section == "mask" else ())}
+            problems += [unknown(f"{section} option", key, options - {"name"}) for key in values if key not in options]
+            name, names = values.get("name"), static.part_names(section)
+            problems += [unknown(section, name, names)] if isinstance(name, str) and name not in names else []
+    return problems
+
+
 def apply_overrides(raw: Mapping[str, Any], assignments: Iterable[str]) -> dict[str, Any]:
     """`section.key=value`, several, onto a recipe's dictionary."""
+    return merge(raw, _assigned(assignments))
+
+
+def _assigned(assignments: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """section → key → value."""
     changes: dict[str, dict[str, Any]] = {}
     problems = []
     for assignment in [assignments] if isinstance(assignments, str) else assignments:
         key, equals, text = assignment.partition("=")
         section, dot, option = key.strip().partition(".")
         if not (equals and dot and section and option):
-            problems.append(f"override {assignment!r} is not of the form section.key=value")
+            problems.append(f"override {assignment!r} is not of the form section.key=value{_meant(key.strip(), text)}")
         else:
             changes.setdefault(section, {})[option] = parse_value(text.strip())
     if problems:
         raise ConfigError(problems)
-    return merge(raw, changes)
+    return changes
+
+
+def _meant(key: str, value: str) -> str:
+    """The sections that have a key which was given without one, pre-training's first."""
+    plain = [section for section, cls in PLAIN.items() if key in {f.name for f in fields(cls)}]
+    parts = [section for section in PARTS if key in static.part_options(section)]
+    found = sorted([*plain, *parts], key=lambda section: (section != "train", section == "method", section in plain))
+    ways = " or ".join(f"{section}.{key}={value.strip()}" for section in found[:3])
+    return f"; did you mean {ways}?" if found else ""
 
 
 def _extended(raw: dict[str, Any]) -> dict[str, Any]:
@@ -168,20 +214,37 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _plain(section: str, cls: type, raw: dict[str, Any], problems: list[str]) -> Any:
-    hints = typing.get_type_hints(cls)
     before = len(problems)
-    for key, value in raw.items():
-        if key not in hints:
-            problems.append(unknown("key", f"{section}.{key}", [f"{section}.{h}" for h in hints]))
-        elif wrong := mismatch(value, hints[key]):
-            problems.append(f"{section}.{key} {wrong}")
-    required = [f.name for f in fields(cls) if f.default is MISSING and f.default_factory is MISSING]
-    problems += [f"[{section}] needs the key {key!r}" for key in required if key not in raw]
+    problems += _wrong_values(section, cls, raw)
+    problems += [f"[{section}] needs the key {key!r}" for key in _required(cls) if key not in raw]
     if len(problems) > before:
         return None
     made = cls(**{k: tuple(v) if isinstance(v, list) else v for k, v in raw.items()})
     problems += made.problems() if hasattr(made, "problems") else []
     return made
+
+
+def _wrong_values(section: str, cls: type, raw: Mapping[str, Any]) -> list[str]:
+    """Keys a plain section does not have, and values of another type than its own."""
+    hints, problems = typing.get_type_hints(cls), []
+    for key, value in raw.items():
+        if key not in hints:
+            problems.append(unknown("key", f"{section}.{key}", [f"{section}.{h}" for h in hints]))
+        elif wrong := mismatch(value, hints[key]):
+            problems.append(f"{section}.{key} {wrong}")
+    return problems
+
+
+def _out_of_range(section: str, cls: type, raw: Mapping[str, Any]) -> list[str]:
+    """What is wrong with these values alone, whatever a recipe says of the others."""
+    if not hasattr(cls, "problems") or not raw.keys() >= {*_required(cls)}:
+        return []
+    found: list[str] = cls(**{key: tuple(v) if isinstance(v, list) else v for key, v in raw.items()}).problems()
+    return [text for text in found if {*re.findall(rf"\b{section}\.(\w+)", text)} <= raw.keys()]
+
+
+def _required(cls: type) -> list[str]:
+    return [f.name for f in fields(cls) if f.default is MISSING and f.default_factory is MISSING]
 
 
 def _part(section: str, raw: dict[str, Any], problems: list[str]) -> Part:

@@ -14,25 +14,17 @@ from torch_geometric.data.storage import GlobalStorage
 from ..runtime.errors import DataError, unknown
 from .checks import check_graph
 from .dataset import REGISTRY
+from .naming import ARRAYS, check_graph_file
 from .nodes import NodeDataset
 from .scaling import Features, prepare
 from .tables import TableGraph, from_tables
-
-KEYS = ("x", "edge_index", "y", "train_mask", "val_mask", "test_mask")
 
 
 def read_graph(path: str | Path) -> Data:
     """A checked graph from `graph.npz` (arrays `x`, `edge_index`, optionally `y` and three masks) or `graph.pt`."""
     path = Path(path)
-    if not path.is_file():
-        raise DataError(f"{path} is a folder, not a file" if path.is_dir() else f"no file {path}")
-    if path.suffix == ".npz":
-        return check_graph(_from_npz(path), str(path))
-    if path.suffix == ".pt":
-        return check_graph(_from_pt(path), str(path))
-    tables = ".csv, .tsv, .xlsx, .jsonl, .parquet (tables)"
-    kinds = f"{tables}, .npz (arrays {', '.join(KEYS)}), .pt (a PyG Data), .smi (molecules)"
-    raise DataError(f"{path}: unknown kind of graph file. Allowed: {kinds}")
+    check_graph_file(path)
+    return check_graph(_from_npz(path) if path.suffix == ".npz" else _from_pt(path), str(path))
 
 
 @REGISTRY.register("file")
@@ -58,11 +50,12 @@ def tables(
     kinds: dict[str, str] | None = None,
     directed: bool = False,
     self_loops: bool = True,
+    private: bool = False,
 ) -> TableGraph:
     """Your own graph from a node table and an edge table (CSV, Excel, JSON lines, Parquet), or from an edge list."""
     return from_tables(
         nodes or None, edges, id=id, source=source, target=target, label=label, split=split, kinds=kinds,
-        directed=directed, self_loops=self_loops,
+        directed=directed, self_loops=self_loops, private=private,
     )  # fmt: skip
 
 
@@ -83,7 +76,7 @@ def _from_npz(path: Path) -> Data:
             arrays = {key: bundle[key] for key in bundle.files}
     except Exception as error:  # a damaged archive can raise anything; all of it means the same to the user
         raise DataError(f"{path} is truncated or not an .npz file of plain arrays ({type(error).__name__})") from None
-    problems = [unknown("array", key, KEYS) for key in arrays if key not in KEYS]
+    problems = [unknown("array", key, ARRAYS) for key in arrays if key not in ARRAYS]
     problems += [f"the array {key!r} is missing" for key in ("x", "edge_index") if key not in arrays]
     if problems:
         raise DataError(f"{path}: " + "; ".join(problems))

@@ -14,16 +14,17 @@ from torch import Tensor
 from torch_geometric.data import Batch, Data
 from torch_geometric.data import Dataset as PyGDataset
 
-from ..runtime.errors import ConfigError, DataError, InputError, unknown
+from ..runtime.errors import ConfigError, DataError, InputError
+from . import benchmarks, facts, molecules, naming  # noqa: F401  each registers its sets
 from .dataset import REGISTRY, Dataset
 from .files import from_data, read_graph
 from .graphset import GraphSet
+from .naming import is_named
 from .objects import from_networkx, from_scipy
 from .scaling import Features
-from .tables import TableGraph, from_tables, is_table, not_a_table
+from .tables import TableGraph, from_tables
 from .tables.dataset import encoding_of
 
-MOLECULES = (".smi", ".smiles")  # plain or .gz
 Nothing: Mapping[str, Any] = {}
 
 
@@ -64,10 +65,15 @@ def open_dataset(
     return found
 
 
-def is_named(source: Any) -> bool:
-    """Whether this is a name, a path, or several paths, not something in memory."""
-    several = isinstance(source, Sequence) and len(source) > 0 and all(isinstance(part, str | Path) for part in source)
-    return isinstance(source, str | Path) or several
+def load(name: str, root: str | Path | None = None, **options: Any) -> Any:
+    """A registered set by name, with its published treatment unless the options say otherwise.
+
+    A `NodeDataset`, or for sets of many graphs a `GraphSet`.
+
+    >>> load("synthetic").graphs[0].num_nodes
+    1500
+    """
+    return REGISTRY.build(name, root=root, **options)
 
 
 @REGISTRY.register("memory")
@@ -78,28 +84,7 @@ def memory(root: str | Path | None = None) -> Dataset:
 
 def section_of(sources: str | Path | Sequence[str | Path]) -> dict[str, Any]:
     """What a recipe's [data] says for the name of a registered set, the path of a graph file, or those of tables."""
-    if not isinstance(sources, str | Path):
-        if len(sources) > 1:
-            if wrong := [str(path) for path in sources if not is_table(path)]:
-                raise DataError(
-                    f"{not_a_table(wrong[0])}. Of several files, the first is a node table, the others edges"
-                )
-            return {"name": "tables", "nodes": str(sources[0]), "edges": [str(path) for path in sources[1:]]}
-        source: str | Path = sources[0]
-    else:
-        source = sources
-    if str(source) in REGISTRY.names():
-        return {"name": str(source)}
-    if not Path(source).exists() and not Path(source).suffix:
-        ways = (
-            "or the paths of a node table and an edge table, of a .npz, .pt or .smi file, or of a folder with TU files"
-        )
-        raise DataError(f"{unknown('data set', str(source), REGISTRY.names())}; {ways}")
-    if Path(str(source).lower().removesuffix(".gz")).suffix in MOLECULES:
-        return {"name": "smiles", "path": str(source)}
-    if is_table(source):
-        return {"name": "tables", "edges": [str(source)]}
-    return {"name": "tu" if Path(source).is_dir() else "file", "path": str(source)}
+    return naming.section_of(sources, REGISTRY.names())
 
 
 def _by_name_or_path(

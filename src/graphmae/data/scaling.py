@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Literal
 
 import torch
@@ -13,21 +12,9 @@ from torch_geometric.utils import add_self_loops, remove_self_loops
 
 from ..runtime.errors import DataError
 from .checks import check_graph
-from .dataset import REGISTRY
 from .nodes import NodeDataset
 
 Features = Literal["row-normalize", "standardize", "raw"]
-
-
-def load(name: str, root: str | Path | None = None, **options: Any) -> Any:
-    """A registered set by name, with its published treatment unless the options say otherwise.
-
-    A `NodeDataset`, or for sets of many graphs a `GraphSet`.
-
-    >>> load("synthetic").graphs[0].num_nodes
-    1500
-    """
-    return REGISTRY.build(name, root=root, **options)
 
 
 def prepare(

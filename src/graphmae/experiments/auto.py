@@ -36,20 +36,21 @@ def recipe_for(
     source: Any,
     recipe: Recipe | str | Path = AUTO,
     overrides: Iterable[str] = (),
-    columns: Mapping[str, str] | None = None,
+    columns: Mapping[str, Any] | None = None,
     root: str | Path | None = None,
 ) -> tuple[Recipe, Any]:
     """The recipe for some data, and the data: the recipe named, or one chosen by the data and logged; then overrides.
 
-    `source` is whatever `data.open` takes. Nodes of tables are in the order of their ids: no random draw depends on how
-    the file is sorted.
+    `source` is whatever `data.open` takes; `columns` are the columns of tables by their role, and "private". Nodes of
+    tables are in the order of their ids: no random draw depends on how the file is sorted.
     """
     changes, roles = list(overrides), {key: value for key, value in (columns or {}).items() if value}
     config.check_used(changes, PRETRAINING, "pre-training")
     section = {**section_of(source), **roles} if is_named(source) else {"name": "memory"}
     allowed = REGISTRY.options(section["name"])
     if wrong := [key for key in section if key not in allowed and key != "name"]:
-        raise InputError(f"--{wrong[0]} names a column of a table, and {_shown(source)} is not a table")
+        does = "hides words and categories of tables" if wrong[0] == "private" else "names a column of a table"
+        raise InputError(f"--{wrong[0]} {does}, and {_shown(source)} is not a table")
 
     def with_data(start: Recipe | str | Path) -> dict[str, Any]:
         base = (start if isinstance(start, Recipe) else config.load(start)).to_dict()

@@ -17,12 +17,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..results import Result
 from ..runtime.errors import InputError
 from ..runtime.files import is_empty, locked, read_json, remove_partial_files, write_json, write_text
-from ..training import TrainingState
+
+if TYPE_CHECKING:
+    from ..training import TrainingState
 
 
 @dataclass(frozen=True)
@@ -54,22 +56,25 @@ class RunFolder:
         """The folder asked for, or the next one of this name."""
         return cls.next(name, resume) if out is None else cls(Path(out))
 
+    def check(self, resume: bool) -> None:
+        """Refuse a folder that holds anything else than a run to resume, or none."""
+        if self.path.exists() and not self.path.is_dir():
+            raise InputError(f"{self.path} is not a folder; choose another --out")
+        if resume and not self.holds_run:
+            raise InputError(f"{self.path} holds no run to resume")
+        if self.holds_run and not resume:
+            raise InputError(f"{self.path} already holds a run; pass --resume to go on with it or choose another --out")
+        if not self.holds_run and not is_empty(self.path):
+            raise InputError(f"{self.path} exists and is not a run; choose another --out")
+
     @contextmanager
     def claim(self, settings: Mapping[str, Any], resume: bool) -> Iterator[None]:
         """Hold the folder while a run with these settings works in it; refuse one that holds anything else."""
-        if self.path.exists() and not self.path.is_dir():
-            raise InputError(f"{self.path} is not a folder; choose another --out")
+        self.check(resume)
         stored = self.path / "recipe.json"
-        if resume and not stored.is_file():
-            raise InputError(f"{self.path} holds no run to resume")
-        if not stored.is_file() and not is_empty(self.path):
-            raise InputError(f"{self.path} exists and is not a run; choose another --out")
         with locked(self.path):
             if stored.is_file():
-                if not resume:
-                    raise InputError(
-                        f"{self.path} already holds a run; pass --resume to go on with it or choose another --out"
-                    )
+                self.check(resume)  # again: another process may have begun a run meanwhile
                 before = {"method": {"name": "graphmae"}, **read_json(stored)}  # runs older than other methods
                 if before != {"method": {"name": "graphmae"}, **settings}:
                     raise InputError(
@@ -93,6 +98,8 @@ class RunFolder:
 
     @property
     def state(self) -> TrainingState:
+        from ..training import TrainingState
+
         return TrainingState(self.path / "state.safetensors")
 
     @property

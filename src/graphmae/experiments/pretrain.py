@@ -122,10 +122,14 @@ def pretrain(
     if folder is not None:
         journal = Journal(label, display, folder.metrics, state=folder.state, resume=resume)
         journal.log = tensorboard(folder.tensorboard) if settings.tensorboard else None
-    if settings.patience:
-        hooks.append(_plateau(model, dataset.pretrain_graphs(), settings, device, journal))
+    plateau = _plateau(model, dataset.pretrain_graphs(), settings, device, journal) if settings.patience else None
+    hooks += [] if plateau is None else [plateau]
     outcome = pretrain_model(model, dataset, settings, device, after_epoch=hooks, journal=journal)
     model.trained_on["epochs"] = outcome.epochs
+    if plateau is not None and outcome.epochs < settings.epochs:
+        stopped = f"stopped after {outcome.epochs} of {settings.epochs} epochs: {plateau.reason()}"
+        model.trained_on["ended"] = stopped
+        logger.info("%s: %s", label, stopped)
     model.eval()
     if model.views is not None:
         model.views.to(device).settle(model.encoder, graphs)

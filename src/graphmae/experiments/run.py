@@ -226,6 +226,7 @@ def _run_seed(
         "pretrain_seconds": outcome.seconds,
         "peak_bytes": peak_bytes(str(device)),
         "loss": outcome.loss,
+        **{key: model.trained_on[key] for key in ("epochs", "ended") if key in model.trained_on},
         **table,
     }
 

@@ -1,22 +1,38 @@
-"""A saved model is a folder a person can read: config.json, model.safetensors, README.md. Never a pickle."""
+"""A saved model is a folder a person can read: config.json, model.safetensors, README.md. Never a pickle.
 
-from .checkpoint import describe, fresh_encoder, load, read_kind, save
-from .export import export_encoder
-from .locations import find_checkpoint, shipped, to_hub
-from .predictor import load_predictor, save_predictor
-from .published import from_published
+Names are resolved when they are first used: finding a checkpoint imports no torch.
+"""
 
-__all__ = [
-    "describe",
-    "export_encoder",
-    "find_checkpoint",
-    "fresh_encoder",
-    "from_published",
-    "load",
-    "load_predictor",
-    "read_kind",
-    "save",
-    "save_predictor",
-    "shipped",
-    "to_hub",
-]
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .checkpoint import describe as describe
+    from .checkpoint import fresh_encoder as fresh_encoder
+    from .checkpoint import load as load
+    from .checkpoint import save as save
+    from .export import export_encoder as export_encoder
+    from .locations import find_checkpoint as find_checkpoint
+    from .locations import read_kind as read_kind
+    from .locations import shipped as shipped
+    from .locations import to_hub as to_hub
+    from .predictor import load_predictor as load_predictor
+    from .predictor import save_predictor as save_predictor
+    from .published import from_published as from_published
+
+_NAMES = {
+    **dict.fromkeys(("describe", "fresh_encoder", "load", "save"), "checkpoint"),
+    "export_encoder": "export",
+    **dict.fromkeys(("find_checkpoint", "read_kind", "shipped", "to_hub"), "locations"),
+    **dict.fromkeys(("load_predictor", "save_predictor"), "predictor"),
+    "from_published": "published",
+}
+__all__ = sorted(_NAMES)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _NAMES:
+        raise AttributeError(f"module 'graphmae.pretrained' has no attribute {name!r}")
+    return getattr(importlib.import_module(f".{_NAMES[name]}", __name__), name)

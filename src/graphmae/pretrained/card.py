@@ -25,7 +25,7 @@ def card(model: Method, config: Mapping[str, Any]) -> str:
         '```python\nimport graphmae as gm\n\nmodel = gm.load("this-folder")\nz = gm.embed(model, data)\n```\n\n'
         f"```\n{use}\n```\n\n"
         f"{_options(config)}\n\n"
-        f"Features were treated as: `{dict(config['inputs']) or 'handed in'}`. "
+        f"{_features(config['inputs'])}"
         "How it was trained: `recipe.json` of the run; how it scores: its `result.json`, where it was evaluated.\n"
     )
 
@@ -51,8 +51,38 @@ def _trained_on(facts: Mapping[str, Any]) -> str:
     facts_shown = (
         f"{key.replace('_', ' ')}: {value:,}" if isinstance(value, int) else f"{key.replace('_', ' ')}: {value}"
         for key, value in facts.items()
+        if key != "ended"
     )
-    return f"Trained on: {'; '.join(facts_shown)}.\n\n"
+    ended = f"Training {facts['ended']}.\n\n" if "ended" in facts else ""
+    return f"Trained on: {'; '.join(facts_shown)}.\n\n{ended}"
+
+
+def _features(inputs: Mapping[str, Any]) -> str:
+    """How features were treated: kinds of columns and counts. Their names, words and values are for config.json."""
+    if not inputs:
+        return "Features were handed in as they are.\n\n"
+    if "columns" not in inputs:
+        plain = ", ".join(f"{k.replace('_', ' ')}: {v}" for k, v in inputs.items() if not isinstance(v, list | dict))
+        more = " Their scale is in `config.json`." if any(isinstance(v, list | dict) for v in inputs.values()) else ""
+        return f"Features were treated as: {plain}.{more}\n\n"
+    of_kind: dict[str, list[Mapping[str, Any]]] = {}
+    for column in inputs["columns"]:
+        of_kind.setdefault(column["kind"], []).append(column)
+    rows = [f"| {kind} | {len(columns)} | {_learned(columns)} |" for kind, columns in sorted(of_kind.items())]
+    rows += ["| structure of the graph | | |"] if inputs.get("structure") else []
+    rows += [f"| kinds of edges | | {len(inputs['edge_kinds'])} |"] if inputs.get("edge_kinds") else []
+    table = "\n".join(["| features | columns | learned |", "|---|---|---|", *rows])
+    values = "categories and words as hashes" if inputs.get("private") else "categories and words"
+    return f"{table}\n\nOf columns, `config.json` has names, scales, {values}: see docs/own-graph.md.\n\n"
+
+
+def _learned(columns: list[Mapping[str, Any]]) -> str:
+    """'10 categories', '71 words': counts over the columns of a kind."""
+    names = {"levels": "categories", "words": "words"}
+    counts = {name: sum(len(column.get(key, ())) for column in columns) for key, name in names.items()}
+    return ", ".join(f"{count:,} {name}" for name, count in counts.items() if count) or (
+        "–" if columns[0]["kind"] == "boolean" else "scale"
+    )
 
 
 def _options(config: Mapping[str, Any]) -> str:

@@ -20,12 +20,11 @@ from ..methods import Method
 from ..registry import Registry, arguments_of
 from ..runtime.environment import package_version
 from ..runtime.errors import ConfigError, InputError
-from ..runtime.files import read_json, replacing, write_json, write_text
+from ..runtime.files import replacing, write_json, write_text
 from .card import card
-from .locations import find_checkpoint
+from .locations import read_kind
 
 FORMAT = 2
-READABLE = (1, 2)  # 1: before there were other methods than GraphMAE
 KINDS: dict[str, Registry[Any]] = {
     "encoder": encoders.REGISTRY,
     "decoder": decoders.REGISTRY,
@@ -99,21 +98,6 @@ def load(folder: str | Path) -> Method:
     model.inputs, model.trained_on = dict(config.get("inputs", {})), dict(config.get("trained_on", {}))
     fill(model, folder)
     return model.eval()
-
-
-def read_kind(folder: str | Path, kind: str) -> tuple[Path, dict[str, Any]]:
-    """The folder of a checkpoint and its config.json, of the wanted kind: "pretrained" or "predictor"."""
-    folder = find_checkpoint(folder)
-    config = read_json(folder / "config.json")
-    if config.get("format") not in READABLE:
-        readable = " and ".join(map(str, READABLE))
-        raise InputError(f"{folder}: config.json has format {config.get('format')!r}; this version reads {readable}")
-    found = config.get("kind", "pretrained")
-    if found != kind:
-        what = {"pretrained": "a pre-trained model (graphmae pretrain)", "predictor": "a fine-tuned model"}
-        way = "fine-tune it first: graphmae finetune" if kind == "predictor" else "its pre-trained model is needed here"
-        raise InputError(f"{folder} holds {what.get(found, f'a {found!r}')}, not {what[kind]}; {way}")
-    return folder, config
 
 
 def _method_of_format_1(config: dict[str, Any]) -> dict[str, Any]:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 from ..runtime.errors import InputError
+from ..runtime.files import read_json
 
 HUB = "hf:"
+READABLE = (1, 2)  # formats; 1: before there were other methods than GraphMAE
 FILES = ["config.json", "model.safetensors", "README.md"]
 
 
@@ -30,6 +33,21 @@ def find_checkpoint(source: str | Path) -> Path:
         return _folder() / str(source)
     known = f"; with graphmae come: {', '.join(shipped())}" if shipped() and not folder.exists() else ""
     raise InputError(f"{source} is not a checkpoint: it holds no config.json (and no seed-N folder that does){known}")
+
+
+def read_kind(folder: str | Path, kind: str) -> tuple[Path, dict[str, Any]]:
+    """The folder of a checkpoint and its config.json, of the wanted kind: "pretrained" or "predictor"."""
+    folder = find_checkpoint(folder)
+    config = read_json(folder / "config.json")
+    if config.get("format") not in READABLE:
+        readable = " and ".join(map(str, READABLE))
+        raise InputError(f"{folder}: config.json has format {config.get('format')!r}; this version reads {readable}")
+    found = config.get("kind", "pretrained")
+    if found != kind:
+        what = {"pretrained": "a pre-trained model (graphmae pretrain)", "predictor": "a fine-tuned model"}
+        way = "fine-tune it first: graphmae finetune" if kind == "predictor" else "its pre-trained model is needed here"
+        raise InputError(f"{folder} holds {what.get(found, f'a {found!r}')}, not {what[kind]}; {way}")
+    return folder, config
 
 
 def from_hub(name: str) -> Path:

@@ -8,21 +8,15 @@ from contextlib import contextmanager
 import torch
 
 from .errors import InputError
+from .values import check_device
 
 
 def resolve_device(name: str | torch.device = "auto") -> torch.device:
     """'auto' is CUDA where there is one, else the CPU."""
     if isinstance(name, torch.device):
         return name
-    if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    device: torch.device | None
-    try:
-        device = torch.device(name)
-    except RuntimeError:
-        device = None
-    if device is None or device.type not in ("cpu", "cuda"):
-        raise InputError(f"unknown device {name!r}. Allowed: auto, cpu, cuda, cuda:N")
+    check_device(name)
+    device = torch.device(("cuda" if torch.cuda.is_available() else "cpu") if name == "auto" else name)
     if device.type == "cuda" and not torch.cuda.is_available():
         raise InputError(f"device {name!r} was asked for, but torch sees no CUDA device; use --device cpu")
     if device.type == "cuda" and device.index is not None and device.index >= torch.cuda.device_count():

@@ -3,30 +3,14 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 import torch
 
-from .errors import InputError
-
-
-def check_seeds(seeds: Iterable[int]) -> list[int]:
-    """The seeds as a list, or an error where one is missing, given twice or out of range."""
-    if not isinstance(seeds, Iterable) or isinstance(seeds, str):
-        raise InputError(f"seeds must be a list of whole numbers, [0] or range(20), not {seeds!r}")
-    given = list(seeds)
-    if wrong := [seed for seed in given if not isinstance(seed, Integral) or isinstance(seed, bool)]:
-        raise InputError(f"seeds must be whole numbers, not {wrong[0]!r}")
-    found = [int(seed) for seed in given]
-    if not found or len(set(found)) != len(found):
-        raise InputError(f"seeds must be given, each once; got {found}")
-    if outside := [seed for seed in found if not 0 <= seed < 2**32]:
-        raise InputError(f"seeds must be between 0 and {2**32 - 1}, not {outside[0]}")
-    return found
+from .values import check_seeds as check_seeds
 
 
 def seed_everything(seed: int) -> None:

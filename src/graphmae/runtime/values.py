@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import math
+import re
 import tomllib
 import types
 import typing
+from collections.abc import Iterable
+from numbers import Integral
 from typing import Any
+
+from .errors import InputError
 
 _WORDS = {
     int: "a whole number",
@@ -79,3 +84,24 @@ def _fits(value: Any, hint: Any) -> bool:
     if origin is int:
         return isinstance(value, int) and not isinstance(value, bool)
     return isinstance(value, origin)
+
+
+def check_seeds(seeds: Iterable[int]) -> list[int]:
+    """The seeds as a list, or an error where one is missing, given twice or out of range."""
+    if not isinstance(seeds, Iterable) or isinstance(seeds, str):
+        raise InputError(f"seeds must be a list of whole numbers, [0] or range(20), not {seeds!r}")
+    given = list(seeds)
+    if wrong := [seed for seed in given if not isinstance(seed, Integral) or isinstance(seed, bool)]:
+        raise InputError(f"seeds must be whole numbers, not {wrong[0]!r}")
+    found = [int(seed) for seed in given]
+    if not found or len(set(found)) != len(found):
+        raise InputError(f"seeds must be given, each once; got {found}")
+    if outside := [seed for seed in found if not 0 <= seed < 2**32]:
+        raise InputError(f"seeds must be between 0 and {2**32 - 1}, not {outside[0]}")
+    return found
+
+
+def check_device(name: str) -> None:
+    """Refuse what is not the name of a device; whether it is there is another question."""
+    if not re.fullmatch(r"auto|cpu|cuda(:\d+)?", name):
+        raise InputError(f"unknown device {name!r}. Allowed: auto, cpu, cuda, cuda:N")

@@ -22,6 +22,10 @@ class Plateau:
         self.measure, self.patience = measure, patience
         self.seen = dict(seen or {})
 
+    def reason(self) -> str:
+        """Why training was stopped, for people."""
+        return f"the loss of hidden nodes has not improved by {MIN_IMPROVEMENT:.1%} in {self.patience} epochs"
+
     def __call__(self, epoch: int) -> dict[str, Any] | None:
         if epoch % EVERY:
             return None

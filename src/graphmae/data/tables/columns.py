@@ -22,6 +22,7 @@ from .dates import DAY, MONTH
 from .habits import NOTATIONS, Habits, is_text, reading_of
 from .kinds import FALSE, KINDS, TRUE, infer_kind
 from .notation import COMMA
+from .privacy import hashed, hide
 from .report import count, some
 
 MOST_CATEGORIES = 256
@@ -56,6 +57,14 @@ class Column:
             wide = len(learned[key]) + bool(learned.get("other"))
         return wide + bool(learned.get("says_missing"))
 
+    def hidden(self) -> Column:
+        """The same, its words and categories hashed."""
+        learned = self.learned
+        if learned.get("folded"):
+            levels = folded(pa.chunked_array([pa.array(learned["levels"], pa.string())]))
+            learned = {**learned, "levels": levels.to_pylist()}
+        return replace(self, learned=hide(learned, self.name))
+
     def unknown(self, values: pa.ChunkedArray) -> np.ndarray:
         """[rows]: cells of a category that were not among those it was learned from."""
         return (_places(values, self.learned) < 0) & (not self.learned["other"])
@@ -73,7 +82,7 @@ class Column:
     def encode(self, values: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray]:
         """Features [rows, width] float32, and which rows have no value here [rows]."""
         if self.kind == "text":
-            found = words.encode(strings(values), self.learned["words"], self.learned["weights"])
+            found = words.encode(strings(values), self.learned)
             return LENGTH * found, is_missing(values)
         block, missing = _BLOCKS[self.kind](values, self.learned)
         if self.learned.get("says_missing"):
@@ -237,7 +246,13 @@ def _places(values: pa.ChunkedArray, learned: Mapping[str, Any]) -> np.ndarray:
     """Which level each cell is, [rows]; -1 where it is none."""
     text, levels = as_text(values), pa.chunked_array([pa.array(learned["levels"], pa.string())])
     if learned.get("folded"):
-        text, levels = folded(text), folded(levels)
+        text = folded(text)
+    if "salt" in learned:
+        codes = text.dictionary_encode().combine_chunks()
+        table = pa.array([hashed(value, learned["salt"]) for value in codes.dictionary.to_pylist()], pa.string())
+        text = pa.chunked_array([table.take(codes.indices)])
+    elif learned.get("folded"):
+        levels = folded(levels)
     return pc.fill_null(pc.index_in(text, levels.combine_chunks()), -1).to_numpy(zero_copy_only=False)
 
 

@@ -56,6 +56,7 @@ def from_tables(
     kinds: Mapping[str, str] | None = None,
     directed: bool = False,
     self_loops: bool = True,
+    private: bool = False,
     treatment: Mapping[str, Any] | None = None,
     name: str = "",
     quiet: bool = False,
@@ -68,9 +69,9 @@ def from_tables(
     written: decimal-point, decimal-comma, day-first, month-first); `label` and `split` never do.
     `edges` may be several tables, or have a column that says the kind of edge: one graph then, with `edge_attr`.
     `nodes` None: an edge list alone, whose nodes are those it names. Edges count both ways unless `directed`.
-    `treatment` is that of a trained model: columns are then called and encoded as they were in training, and what has
-    moved since is reported (`drift`), or refused if `strict`. Node i is row i of the node table, rows repeated word for
-    word left out.
+    `private` keeps words and categories as hashes only. `treatment` is that of a trained model: columns are then called
+    and encoded as they were in training, and what has moved since is reported (`drift`), or refused if `strict`. Node i
+    is row i of the node table, rows repeated word for word left out.
 
     >>> graph = from_tables({"id": ["a", "b", "c"], "age": [3, 4, 9]}, {"source": ["a"], "target": ["b"]}, quiet=True)
     >>> graph.graphs[0].x.shape, list(graph.ids)[0].as_py()
@@ -87,7 +88,7 @@ def from_tables(
     ids, order = _without_repeats(ids, order, table, report)
     origin = f", id column {roles['id']!r}" if table is not None else ", those the edges name (an edge list alone)"
     report.note(f"{report.name}: {count(len(ids), 'node')}{origin}")
-    encoded = _features(table, order, roles, kinds or {}, stored, report)
+    encoded = _features(table, order, roles, kinds or {}, stored, private, report)
     blocks = encoded.blocks
     ends, kind_of, levels = edge_tables.join(read, ids, stored.get("edge_kinds"), report)
     report.stop_on_problems()
@@ -132,6 +133,7 @@ def from_tables(
         "edge_kinds": levels,
         "names": {key: value for key, value in (roles | read.names).items() if value},
         "statistics": statistics,
+        **({"private": True} if private else {}),
     }
     graph = TableGraph(
         **{**base.__dict__, "treatment": stored or learned}, ids=given.take(pa.array(order)),
@@ -209,6 +211,7 @@ def _features(
     roles: Mapping[str, str],
     kinds: Mapping[str, str],
     stored: Mapping[str, Any],
+    private: bool,
     report: Report,
 ) -> Encoded:
     """The columns as features, fitted, or encoded and compared as the model's were."""
@@ -234,7 +237,7 @@ def _features(
             report.note(f"columns the model does not know, left aside: {some(extra, 8)}")
         report.stop_on_problems()
     else:
-        columns = fit_columns(table, kinds, report)
+        columns = [column.hidden() if private else column for column in fit_columns(table, kinds, report)]
     out, before = Encoded(columns), stored.get("statistics")
     bounds = Bounds(before["nodes"], len(order), sum(column.width for column in columns) + 1) if before else None
     named = dict(zip(table.column_names, table.columns, strict=True))  # finding each by its name is slow in wide tables

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping
+from functools import cache, partial
+from typing import Any
 
 import numpy as np
 from sklearn.feature_extraction.text import TfidfVectorizer
+
+from .privacy import hashed
 
 PATTERN = r"(?u)\b\w\w+\b"
 
@@ -22,10 +26,13 @@ def learn(texts: np.ndarray, most: int) -> tuple[list[str], list[float]]:
     return names, [float(weight) for weight in vectorizer.idf_]
 
 
-def encode(texts: np.ndarray, words: Sequence[str], weights: Sequence[float]) -> np.ndarray:
-    """[rows, words] float32, every row of length one or zero."""
-    vectorizer = TfidfVectorizer(vocabulary=list(words), token_pattern=PATTERN, dtype=np.float32)
-    vectorizer.idf_ = np.asarray(weights, dtype=np.float32)
+def encode(texts: np.ndarray, learned: Mapping[str, Any]) -> np.ndarray:
+    """[rows, words] float32, every row of length one or zero; `learned` holds words, weights and, if hashed, a salt."""
+    vectorizer = TfidfVectorizer(vocabulary=list(learned["words"]), token_pattern=PATTERN, dtype=np.float32)
+    if "salt" in learned:
+        split, code = vectorizer.build_analyzer(), cache(partial(hashed, salt=learned["salt"]))
+        vectorizer.analyzer = lambda text: [code(word) for word in split(text)]
+    vectorizer.idf_ = np.asarray(learned["weights"], dtype=np.float32)
     return np.asarray(vectorizer.transform(texts.tolist()).todense(), dtype=np.float32)
 
 

@@ -1,0 +1,94 @@
+"""Mistakes in arguments, found before anything that trains is imported: that takes seconds, this does not.
+
+Nothing here is the last word: whatever passes is checked in full where it is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from .. import config
+from ..config import static
+from ..data import naming
+from ..data.sources import data_root as check_root
+from ..data.tables.reading import name_of, read_table
+from ..experiments.folder import RunFolder
+from ..pretrained.locations import HUB, read_kind
+from ..runtime.errors import ConfigError, InputError, unknown
+from ..runtime.values import check_device, check_seeds
+
+MOST_BYTES = 1 << 23  # of a table that is read for its columns alone: larger ones are read once, when they are needed
+OF_NODES, OF_EDGES = ("id", "label", "split"), ("source", "target")
+
+
+def run_folder(out: str | Path | None, name: str, resume: bool = False) -> Path:
+    """Where a run goes: `out`, or the next free one of runs/NAME, runs/NAME-2, …; the latest when resuming."""
+    return RunFolder.of(out, name, resume).path
+
+
+def check_arguments(
+    data: Sequence[str | Path] = (),
+    *,
+    columns: Mapping[str, str] | None = None,
+    file: str | Path | None = None,
+    checkpoint: str | Path | None = None,
+    kind: str = "pretrained",
+    recipe: str = "",
+    overrides: Iterable[str] = (),
+    seeds: Sequence[int] | None = None,
+    device: str = "auto",
+    data_root: str | Path | None = None,
+    out: str | Path | None = None,
+    resume: bool = False,
+    own_parts: bool = False,
+) -> None:
+    """Refuse files, folders, names and keys that cannot be right, in about a second.
+
+    `data` are the paths of tables or of a graph, or the name of a set, `columns` those of tables by their role, `file`
+    any other file; `kind` is what the `checkpoint` must hold, `out` the folder of a new run. With `own_parts`, recipes
+    may have other keys, and data sets other names.
+    """
+    for name in device.split(","):
+        check_device(name)
+    config.check_early("" if recipe == "auto" else recipe, overrides, own_parts)
+    if seeds is not None:
+        check_seeds(seeds)
+    if data_root is not None:
+        check_root(data_root)
+    if out is not None:
+        RunFolder(Path(out)).check(resume)
+    if checkpoint is not None and not str(checkpoint).startswith(HUB):
+        read_kind(checkpoint, kind)
+    if file is not None and not Path(file).is_file():
+        raise InputError(f"there is no file {file}")
+    if data and (len(data) > 1 or not own_parts):
+        _check_data(data, {key: value for key, value in (columns or {}).items() if value})
+
+
+def _check_data(data: Sequence[str | Path], columns: Mapping[str, str]) -> None:
+    section = naming.section_of(data, static.part_names("data"))
+    if section["name"] == "tables":
+        _check_tables(section.get("nodes"), section["edges"], columns)
+    elif section["name"] == "file":
+        naming.check_graph_file(Path(section["path"]))
+    elif section["name"] == "smiles" and not Path(section["path"]).is_file():
+        raise InputError(f"there is no file {section['path']}")
+
+
+def _check_tables(nodes: Any, edges: Sequence[Any], columns: Mapping[str, str]) -> None:
+    """Every table can be read and has the columns that were named; all that were not found are in one report."""
+    tables: list[tuple[Any, tuple[str, ...], bool | None]] = [(path, OF_EDGES, None) for path in edges]
+    if nodes is not None:
+        tables.insert(0, (nodes, OF_NODES, False))
+    problems = []
+    for path, roles, headerless in tables:
+        if Path(path).is_file() and Path(path).stat().st_size > MOST_BYTES:
+            continue
+        names = read_table(path, headerless=headerless).column_names
+        for role in roles:
+            if role in columns and columns[role] not in names:
+                problems.append(f"{name_of(path)}: {unknown('column', columns[role], names)} (--{role})")
+    if problems:
+        raise ConfigError(problems)

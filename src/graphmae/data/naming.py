@@ -1,0 +1,55 @@
+"""What a user calls the data: the name of a set, or paths; by their names alone, so that mistakes are found at once."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..runtime.errors import DataError, unknown
+from .tables.reading import is_table, not_a_table
+
+MOLECULES = (".smi", ".smiles")  # plain or .gz
+ARRAYS = ("x", "edge_index", "y", "train_mask", "val_mask", "test_mask")  # of an .npz
+
+
+def is_named(source: Any) -> bool:
+    """Whether this is a name, a path, or several paths, not something in memory."""
+    several = isinstance(source, Sequence) and len(source) > 0 and all(isinstance(part, str | Path) for part in source)
+    return isinstance(source, str | Path) or several
+
+
+def section_of(sources: str | Path | Sequence[str | Path], sets: Collection[str]) -> dict[str, Any]:
+    """What a recipe's [data] says for the name of one of the `sets`, the path of a graph file, or those of tables."""
+    if not isinstance(sources, str | Path):
+        if len(sources) > 1:
+            if wrong := [str(path) for path in sources if not is_table(path)]:
+                raise DataError(
+                    f"{not_a_table(wrong[0])}. Of several files, the first is a node table, the others edges"
+                )
+            return {"name": "tables", "nodes": str(sources[0]), "edges": [str(path) for path in sources[1:]]}
+        source: str | Path = sources[0]
+    else:
+        source = sources
+    if str(source) in sets:
+        return {"name": str(source)}
+    if not Path(source).exists() and not Path(source).suffix:
+        ways = (
+            "or the paths of a node table and an edge table, of a .npz, .pt or .smi file, or of a folder with TU files"
+        )
+        raise DataError(f"{unknown('data set', str(source), sets)}; {ways}")
+    if Path(str(source).lower().removesuffix(".gz")).suffix in MOLECULES:
+        return {"name": "smiles", "path": str(source)}
+    if is_table(source):
+        return {"name": "tables", "edges": [str(source)]}
+    return {"name": "tu" if Path(source).is_dir() else "file", "path": str(source)}
+
+
+def check_graph_file(path: Path) -> None:
+    """Refuse what is not a file, or not of a kind that holds a graph."""
+    if not path.is_file():
+        raise DataError(f"{path} is a folder, not a file" if path.is_dir() else f"no file {path}")
+    if path.suffix not in (".npz", ".pt"):
+        tables = ".csv, .tsv, .xlsx, .jsonl, .parquet (tables)"
+        kinds = f"{tables}, .npz (arrays {', '.join(ARRAYS)}), .pt (a PyG Data), .smi (molecules)"
+        raise DataError(f"{path}: unknown kind of graph file. Allowed: {kinds}")
