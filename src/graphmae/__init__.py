@@ -39,7 +39,7 @@ _NAMES = {
     "Predictor": "finetuning",
     "Result": "results",
     "load_predictor": "pretrained",
-    **dict.fromkeys((*COMMANDS, "load", "recipe"), "api"),
+    **dict.fromkeys((*COMMANDS, "load", "predict_links", "recipe"), "api"),
 }
 __all__ = sorted([*_NAMES, "data", "decoders", "encoders", "losses", "masking", "methods"])
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .experiments import run_folder as run_folder
     from .finetuning import finetune as finetune
     from .finetuning import predict as predict
+    from .missing import predict_links as predict_links
     from .nodes import anomalies as anomalies
     from .nodes import impute as impute
     from .nodes import links as links
@@ -47,7 +48,13 @@ COMMANDS = {
     "recipes": "experiments",
     "doctor": "diagnosis",
 }
-_OTHERS = {"load": "..pretrained", "recipe": ".experiments", "run_folder": ".experiments"}  # what commands are made of
+# What commands are made of; predict_links is `graphmae links --predict`.
+_OTHERS = {
+    "load": "..pretrained",
+    "predict_links": ".missing",
+    "recipe": ".experiments",
+    "run_folder": ".experiments",
+}
 _MODULES = {**{name: f".{module}" for name, module in COMMANDS.items()}, **_OTHERS}
 __all__ = sorted(_MODULES)
 
