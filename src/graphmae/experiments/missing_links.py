@@ -20,7 +20,7 @@ from torch_geometric.data import Data
 from .. import evaluation
 from ..config import Recipe
 from ..inference.embedding import embed_graph, pair_scorer
-from ..inference.pairs import PairEvidence, candidates, joined, pairs_of
+from ..inference.pairs import PairEvidence, candidates, joined, keys_of, pairs_of
 from ..methods import Method
 from ..runtime.device import numerics
 from ..runtime.errors import DataError
@@ -31,6 +31,7 @@ from . import pretrain as pretraining
 HIDDEN = 0.1  # of the edges, to learn from and to check by
 MAX_PAIRS = 200_000  # candidates that are learned from
 RANDOM_PAIRS = 20_000  # a percentile is counted among
+BIN = 50  # candidates a score is an average over, at least
 MIN_FOR_TREES = 1000  # hidden edges among the candidates
 logger = logging.getLogger("graphmae")
 
@@ -77,9 +78,10 @@ def predict(
         evidence, pool, _ = _look(model, seen.single_graph(), device)
         pool = pool[:, np.random.default_rng(seed).permutation(pool.shape[1])[:MAX_PAIRS]]
         nodes = int(graph.x.size(0))
-        hidden = np.isin(_keys(pool, nodes), _keys(torch.cat([split.val, split.test], dim=1).numpy(), nodes))
+        held = torch.cat([split.val, split.test], dim=1).numpy()
+        hidden = np.isin(keys_of(pool[0], pool[1], nodes), keys_of(held[0], held[1], nodes))
         rate, held_out = _fitted(evidence(pool), hidden)
-        calibrated = IsotonicRegression(out_of_bounds="clip", y_min=0, y_max=1).fit(held_out, hidden)
+        share_at = _calibrated(held_out, hidden)
         evidence, pool, adjacency = _look(model, graph, device)
         asked = pool if node is None else pairs_of(node, adjacency)
         found = rate(evidence(asked))
@@ -88,7 +90,7 @@ def predict(
     top = np.argsort(-held_out, kind="stable")[: max(k, 1)]
     return MissingLinks(
         asked[:, best],
-        100 * calibrated.predict(found[best]),
+        100 * share_at(found[best]),
         100 * np.searchsorted(usual, found[best]) / len(usual),
         100 * float(hidden[top].mean()),
         100 * (split.val.size(1) + split.test.size(1)) / (nodes * (nodes - 1) / 2 - split.train.size(1)),
@@ -101,10 +103,6 @@ def _look(model: Method, graph: Data, device: torch.device) -> tuple[PairEvidenc
     adjacency = joined(graph.edge_index.numpy(), len(z))
     own = pair_scorer(model.cpu(), z)
     return PairEvidence(adjacency, graph.x, z, own), candidates(adjacency, z), adjacency
-
-
-def _keys(pairs: np.ndarray, nodes: int) -> np.ndarray:
-    return np.asarray(pairs.min(0).astype(np.int64) * nodes + pairs.max(0))
 
 
 def _random_pairs(adjacency: Any, seed: int) -> np.ndarray:
@@ -132,6 +130,14 @@ def _fitted(rows: np.ndarray, hidden: np.ndarray) -> tuple[Callable[[np.ndarray]
     best = int(np.argmax([average_precision_score(hidden, ratings) for ratings in tried]))
     final = kinds[best]().fit(rows, hidden)
     return final.decision_function, tried[best]
+
+
+def _calibrated(ratings: np.ndarray, hidden: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    """From ratings to the share of hidden edges among candidates rated so: never falling, of 50 candidates at least."""
+    order = np.argsort(-ratings, kind="stable")
+    bins = [order[begin : begin + BIN] for begin in range(0, max(len(order) - BIN, 0) + 1, BIN)]
+    where, share = ([float(values[part].mean()) for part in bins] for values in (ratings, hidden))
+    return IsotonicRegression(out_of_bounds="clip").fit(where, share).predict
 
 
 def _trees(width: int) -> HistGradientBoostingClassifier:

@@ -27,7 +27,7 @@ def decimals_of(values: np.ndarray) -> int:
     (2, 0)
     """
     shown = [np.format_float_positional(value, trim="-") for value in values[:SAMPLE]]
-    usual = int(np.quantile([len(text.partition(".")[2]) for text in shown], 0.99, method="lower"))
+    usual = int(np.quantile([len(text.partition(".")[2]) for text in shown], 0.99, method="higher"))
     spread = float(np.std(values)) or 1.0
     return int(np.clip(usual, 0, max(0, 4 - int(np.floor(np.log10(spread))))))
 

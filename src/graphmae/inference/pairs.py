@@ -47,7 +47,8 @@ def _two_steps(graph: csr_matrix) -> np.ndarray:
     """Keys of pairs with shared neighbours: for every node those with the most, weighted as by Adamic and Adar."""
     nodes, degree = graph.shape[0], np.diff(graph.indptr)
     order = np.sort(degree)
-    limit = order[min(np.searchsorted(np.cumsum(order.astype(float) ** 2), MAX_WORK), nodes - 1)]
+    within = int(np.searchsorted(np.cumsum(order.astype(float) ** 2), MAX_WORK, side="right"))
+    limit = order[max(within - 1, 0)]
     weight = np.where((degree > 1) & (degree <= limit), 1 / np.log(np.maximum(degree, 2)), 0)
     onward, found = csr_matrix(diags(weight) @ graph), []
     for begin in range(0, nodes, BLOCK):
@@ -59,7 +60,7 @@ def _two_steps(graph: csr_matrix) -> np.ndarray:
             columns, values = columns[good], values[good]
             if len(columns) > PER_NODE:
                 columns = columns[np.argpartition(-values, PER_NODE)[:PER_NODE]]
-            found.append(_keys(begin + row, columns, nodes))
+            found.append(keys_of(begin + row, columns, nodes))
     return np.concatenate(found)
 
 
@@ -78,11 +79,12 @@ def _near(z: Tensor, seed: int) -> np.ndarray:
         k = min(PER_NODE // 2 + 1, len(cell))
         for part in cell.split(BLOCK):
             best = cell[(z[part] @ z[cell].T).topk(k, dim=1).indices] if k else part[:, None]
-            found.append(_keys(part.repeat_interleave(k).numpy(), best.flatten().numpy(), nodes))
+            found.append(keys_of(part.repeat_interleave(k).numpy(), best.flatten().numpy(), nodes))
     return np.concatenate(found)
 
 
-def _keys(one: np.ndarray | int, other: np.ndarray, nodes: int) -> np.ndarray:
+def keys_of(one: np.ndarray | int, other: np.ndarray, nodes: int) -> np.ndarray:
+    """[M]: a number for each pair, whichever way round."""
     return np.asarray(np.minimum(one, other).astype(np.int64) * nodes + np.maximum(one, other))
 
 
