@@ -22,7 +22,8 @@ from .as_written import date_step, decimals_of, writer
 from .reconstruction import reconstruct
 from .ridge import cross_validated, principal
 
-MIN_ROWS, MAX_ROWS = 20, 20_000  # rows with a value a column needs; rows it learns from
+MIN_ROWS = 20  # with a value, that a column needs
+MAX_ROWS, ALL_ROWS = (3_000, 20_000), 2_000_000  # that a column learns from; that all columns together do
 EXPECTED, OTHERS = 32, 64  # components of what the decoder expects of a node, and of the node's other columns
 GROUPS = 8  # of columns, at most, that are filled from the same components
 LEVEL = 0.01  # chance that a model no better than the simple fill is taken, over all regularisations
@@ -67,7 +68,7 @@ def impute(
         blocks.append(np.arange(begin, begin + column.width))
         begin += column.width
     asked = [i for i, column in enumerate(graph.columns) if _can_be_filled(column, table)]
-    around = principal(expected, EXPECTED)
+    around, most = principal(expected, EXPECTED), int(np.clip(ALL_ROWS // max(len(asked), 1), *MAX_ROWS))
     for turn, i in enumerate(counted(asked, "columns filled", progress)):
         column, values, block = graph.columns[i], table.column(graph.columns[i].name), blocks[i]
         if turn % max(1, len(asked) // GROUPS) == 0:
@@ -78,7 +79,7 @@ def impute(
         if known.sum() < MIN_ROWS:
             continue
         seen = np.hstack([around, others, expected[:, block], neighbours @ x[:, block]])[graph.rows]
-        filled = _fill(column, values, x[:, block][graph.rows], seen, known)
+        filled = _fill(column, values, x[:, block][graph.rows], seen, known, most)
         table = _with(table, filled)
         done.append(filled)
     return table, done
@@ -94,9 +95,15 @@ def _fill(
     block: np.ndarray,
     seen: np.ndarray,
     known: np.ndarray,
+    most: int,
 ) -> Filled:
-    """The values for the empty cells, learned from the `known` ones; `block` is what the column's features are."""
-    learned_from = np.random.default_rng(0).permutation(known.nonzero()[0])[:MAX_ROWS]
+    """The values for the empty cells, learned from at most `most` of the `known` ones.
+
+    `block` holds the column's own features, `seen` what its cells are predicted from.
+    """
+    if column.kind == "category":
+        known = known & block.any(1)  # not levels that were never seen in training
+    learned_from = np.random.default_rng(0).permutation(known.nonzero()[0])[:most]
     ask = is_missing(values).nonzero()[0]
     if column.kind == "number":
         numbers = floats(values)[learned_from]
@@ -107,6 +114,10 @@ def _fill(
         level, spelling = _levels(codes, strings(values), known)
         truth = np.eye(len(spelling), dtype=np.float32)[level[learned_from]]
     tried = cross_validated(seen[learned_from], truth, seen[ask])
+    if column.kind == "category" and column.learned.get("other"):
+        rare = level[codes == len(column.learned["levels"])][:1]  # many levels taken together: none of them is likely
+        for scores in (tried.plain, *tried.guesses, *tried.answers):
+            scores[:, rare] = -np.inf
     if column.kind == "number":
         losses = [(guess[:, 0] - truth[:, 0]) ** 2 for guess in (tried.plain, *tried.guesses)]
         best, by_model = _better(losses)
@@ -118,7 +129,7 @@ def _fill(
     right = truth.argmax(1)
     losses = [(guess.argmax(1) != right).astype(float) for guess in (tried.plain, *tried.guesses)]
     best, by_model = _better(losses)
-    chosen = tried.answers[best].argmax(1) if by_model else np.full(len(ask), truth.sum(0).argmax())
+    chosen = tried.answers[best].argmax(1) if by_model else np.full(len(ask), tried.plain[0].argmax())
     names = [spelling[i] for i in chosen]
     score, plain = (1 - float(losses[i].mean()) for i in (best + 1, 0))
     return Filled(column.name, ask, names, np.empty(0), "accuracy", score, plain, by_model)
