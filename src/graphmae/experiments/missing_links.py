@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
+from scipy.sparse import csr_matrix
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
@@ -33,7 +34,7 @@ MAX_PAIRS = 200_000  # candidates that are learned from
 RANDOM_PAIRS = 20_000  # a percentile is counted among
 BIN = 50  # candidates a score is an average over, at least
 MIN_FOR_TREES = 1000  # hidden edges among the candidates
-logger = logging.getLogger("graphmae")
+Look = Callable[[Data], tuple[PairEvidence, np.ndarray, csr_matrix]]
 
 
 @dataclass(frozen=True)
@@ -70,35 +71,39 @@ def predict(
     one `node`, all others. A pair is rated from what `PairEvidence` holds, by a logistic regression or by boosted
     trees, whichever orders hidden edges better on pairs it was not fitted on; the same pairs give the score.
     """
-    graph = dataset.single_graph()
-    split = evaluation.split_edges(graph, HIDDEN / 2, seed, HIDDEN / 2)
+    split = evaluation.split_edges(dataset.single_graph(), HIDDEN / 2, seed, HIDDEN / 2)
     seen = dataset.with_graph(split.graph)
     model = pretraining.pretrain_once(recipe, seen, seed, device, display=display, label="links, 10 % of edges hidden")
     with numerics(device), torch.no_grad():
-        evidence, pool, _ = _look(model, seen.single_graph(), device)
-        pool = pool[:, np.random.default_rng(seed).permutation(pool.shape[1])[:MAX_PAIRS]]
-        nodes = int(graph.x.size(0))
-        held = torch.cat([split.val, split.test], dim=1).numpy()
-        hidden = np.isin(keys_of(pool[0], pool[1], nodes), keys_of(held[0], held[1], nodes))
-        rate, held_out = _fitted(evidence(pool), hidden)
-        share_at = _calibrated(held_out, hidden)
-        evidence, pool, adjacency = _look(model, graph, device)
-        asked = pool if node is None else pairs_of(node, adjacency)
-        found = rate(evidence(asked))
-        best = np.argsort(-found, kind="stable")[:k]
-        usual = np.sort(rate(evidence(_random_pairs(adjacency, seed))))
-    top = np.argsort(-held_out, kind="stable")[: max(k, 1)]
+        return rated(partial(seen_by, model, device), dataset, split, k, node, seed)
+
+
+def rated(look: Look, dataset: Any, split: evaluation.EdgeSplit, k: int, node: int | None, seed: int) -> MissingLinks:
+    """The `k` pairs rated highest, by what `look` sees of a graph; `split` says which edges are hidden at first."""
+    graph, held = dataset.single_graph(), torch.cat([split.val, split.test], dim=1).numpy()
+    nodes = int(graph.x.size(0))
+    evidence, pool, _ = look(dataset.with_graph(split.graph).single_graph())
+    pool = pool[:, np.random.default_rng(seed).permutation(pool.shape[1])[:MAX_PAIRS]]
+    hidden = np.isin(keys_of(pool[0], pool[1], nodes), keys_of(held[0], held[1], nodes))
+    rate, held_out = _fitted(evidence(pool), hidden)
+    share_at = _calibrated(held_out, hidden)
+    evidence, pool, adjacency = look(graph)
+    asked = pool if node is None else pairs_of(node, adjacency)
+    found = rate(evidence(asked))
+    best = np.argsort(-found, kind="stable")[:k]
+    usual = np.sort(rate(evidence(_random_pairs(adjacency, seed))))
+    top = np.argsort(-held_out, kind="stable")[:k]
     return MissingLinks(
         asked[:, best],
         100 * share_at(found[best]),
         100 * np.searchsorted(usual, found[best]) / len(usual),
         100 * float(hidden[top].mean()),
-        100 * (split.val.size(1) + split.test.size(1)) / (nodes * (nodes - 1) / 2 - split.train.size(1)),
+        100 * held.shape[1] / (nodes * (nodes - 1) / 2 - split.train.size(1)),
     )
 
 
-def _look(model: Method, graph: Data, device: torch.device) -> tuple[PairEvidence, np.ndarray, Any]:
-    """What is seen of a graph: evidence for pairs, candidates, and its adjacency matrix."""
+def seen_by(model: Method, device: torch.device, graph: Data) -> tuple[PairEvidence, np.ndarray, csr_matrix]:
+    """What a model sees of a graph: evidence for pairs, candidates, and the adjacency matrix."""
     z = embed_graph(model.encoder, graph, device)
     adjacency = joined(graph.edge_index.numpy(), len(z))
     own = pair_scorer(model.cpu(), z)
