@@ -82,3 +82,21 @@ def test_a_gain_within_chance_is_none() -> None:
     assert not imputation._better([losses, losses - 0.002 * rng.standard_normal(200)])[1]
     assert imputation._better([losses, losses + 0.1, losses - 0.1]) == (1, True)
     assert not imputation._better([losses, losses])[1]
+
+
+def test_levels_taken_together_are_never_filled_in() -> None:
+    """Of 400 levels the 256 most frequent are told apart; the others share a feature and no spelling."""
+    rng = np.random.default_rng(0)
+    rare = [f"rare {i}" for i in range(300)]
+    usual = [f"kind {i}" for i in range(150)]
+    names = [*rare, *(usual[i] for i in rng.integers(150, size=600))]
+    cells = [None if i % 9 == 0 else name for i, name in enumerate(names)]
+    nodes = {"id": list(range(900)), "name": cells, "size": rng.random(900).tolist()}
+    ends = {"source": rng.integers(900, size=900), "target": rng.integers(900, size=900)}
+    graph = from_tables(nodes, ends, kinds={"name": "category"}, quiet=True)
+    torch.manual_seed(0)
+    width = graph.in_channels
+    model = gm.GraphMAE(gm.encoders.GAT(width, hidden_channels=8), gm.decoders.GAT(8, width))
+    _, (filled,) = imputation.impute(model, graph, pa.table(nodes))
+    levels = set(next(column for column in graph.columns if column.name == "name").learned["levels"])
+    assert len(levels) == 256 and set(filled.values) <= levels
