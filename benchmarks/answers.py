@@ -3,7 +3,7 @@
     python -m benchmarks.answers
 
 Cora and Amazon Photo (Planetoid/Cora and graphs/photo.npz under GRAPHMAE_DATA), with short trainings of narrow
-encoders, so that all of it takes less than five minutes. The figures are in docs/own-graph.md.
+encoders, to be quick. The figures are in docs/own-graph.md.
 """
 
 from __future__ import annotations

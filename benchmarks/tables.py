@@ -118,15 +118,15 @@ def links_table() -> str:
 
 def predicted_links() -> str:
     """Edges taken away that are among the predicted links."""
-    lines = [
-        "| | highest | held-out edges | as the scores say | Adamic–Adar | random pairs |",
-        "|---|---|---|---|---|---|",
-    ]
+    heads = ("highest", "as the scores say", "held-out edges", "without a model", "Adamic–Adar", "random pairs")
+    rows = ("share of held-out edges", "the same without a model", "Adamic–Adar")
+    lines = [f"| | {' | '.join(heads)} |", "|---|---|---|---|---|---|---|"]
     for name, found in load("answers.json")["links"].items():
-        for k, share in found["share of held-out edges"].items():
-            keys = ("promised by the scores", "the same without a model", "Adamic–Adar")
-            others = " | ".join(f"{found[key][k]} %" for key in keys)
-            lines.append(f"| {name.capitalize()} | {k} | **{share} %** | {others} | {found['random pairs']:.2f} % |")
+        for k, promised in found["promised by the scores"].items():
+            best = max(found[row][k] for row in rows)
+            cells = [f"**{found[row][k]} %**" if found[row][k] == best else f"{found[row][k]} %" for row in rows]
+            text = f"{promised} % | {' | '.join(cells)} | {found['random pairs']:.2f} %"
+            lines.append(f"| {name.capitalize()} | {k} | {text} |")
     return "\n".join(lines)
 
 
