@@ -37,7 +37,7 @@ from graphmae.runtime.environment import commit, hardware
 
 OUT = Path(__file__).parent / "results/answers.json"
 DEVICE = torch.device("cpu")
-EPOCHS = {"cora": {"links": 60, "anomalies": 150}, "photo": {"links": 8, "anomalies": 20}}
+EPOCHS = {"cora": {"links": 40, "anomalies": 60}, "photo": {"links": 8, "anomalies": 10}}
 WIDTH = {"cora": 128, "photo": 64}
 TOP = (20, 100, 1000)
 
