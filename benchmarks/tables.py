@@ -116,7 +116,54 @@ def links_table() -> str:
     return "\n".join(out)
 
 
+def predicted_links() -> str:
+    """Edges taken away that are among the predicted links."""
+    heads = ("highest", "as the scores say", "held-out edges", "without a model", "Adamic–Adar", "random pairs")
+    rows = ("share of held-out edges", "the same without a model", "Adamic–Adar")
+    lines = [f"| | {' | '.join(heads)} |", "|---|---|---|---|---|---|---|"]
+    for name, found in load("answers.json")["links"].items():
+        for k, promised in found["promised by the scores"].items():
+            best = max(found[row][k] for row in rows)
+            cells = [f"**{found[row][k]} %**" if found[row][k] == best else f"{found[row][k]} %" for row in rows]
+            text = f"{promised} % | {' | '.join(cells)} | {found['random pairs']:.2f} %"
+            lines.append(f"| {name.capitalize()} | {k} | {text} |")
+    return "\n".join(lines)
+
+
+def planted_anomalies() -> str:
+    """ROC-AUC of planted nodes, and rank correlations that should be 0."""
+    titles = ("features", "neighbours", "rank correlation with degree", "rank correlation with content")
+    heads = ("features of another node", "other neighbours", *titles[2:])
+    lines = [f"| | | {' | '.join(heads)} |", "|---|---|---|---|---|---|"]
+    for name, rows in load("answers.json")["anomalies"].items():
+        for row, label in {
+            "corrected": "`anomalies`", "the same without a model": "without a model",
+            "reconstruction error alone": "reconstruction error",
+        }.items():  # fmt: skip
+            cells = [f"{rows[row][title]:+.2f}" if "rank" in title else f"{rows[row][title]}" for title in titles]
+            lines.append(f"| {name.capitalize()} | {label} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def planted_cells() -> str:
+    """How good filled cells are where they were emptied on purpose."""
+    found = load("answers.json")["cells"]["narrow"]
+    lines = ["| | | filled by | on emptied cells | reported | simple fill |", "|---|---|---|---|---|---|"]
+    for name, what in {
+        "kind": "the product's class", "price": "made from the class", "noise": "random numbers", "coin": "random words"
+    }.items():  # fmt: skip
+        row = found[name]
+        simple = "the mean" if row["metric"] == "R²" else "the most frequent value"
+        numbers = " | ".join(f"{row[key] + 0.0:.2f}" for key in ("on planted cells", "reported", "simple fill"))
+        by = "the model" if row["by the model"] else simple
+        lines.append(f"| {name} | {what}, {row['metric']} | {by} | {numbers} |")
+    return "\n".join(lines)
+
+
 TABLES = {
+    "predicted-links": predicted_links,
+    "planted-anomalies": planted_anomalies,
+    "planted-cells": planted_cells,
     "links-table": links_table,
     "node-results": node_results,
     "performance": performance,

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .evaluation import link_scores as link_scores
     from .evaluation import split_edges as split_edges
     from .finetuning.predictor import Predictor as Predictor
-    from .inference.reconstruction import anomaly_scores as anomaly_scores
+    from .inference.anomalies import anomaly_scores as anomaly_scores
     from .inference.reconstruction import reconstruct as reconstruct
     from .methods import GraphMAE as GraphMAE
     from .pretrained import load_predictor as load_predictor
@@ -34,12 +34,13 @@ _MODULES = ("data", "decoders", "encoders", "kernels", "losses", "masking", "met
 _NAMES = {
     "GraphMAE": "methods",
     **dict.fromkeys(("GraphMAEEmbedder", "NodeEmbedder"), "estimator"),
-    **dict.fromkeys(("anomaly_scores", "reconstruct"), "inference.reconstruction"),
+    "anomaly_scores": "inference.anomalies",
+    "reconstruct": "inference.reconstruction",
     **dict.fromkeys(("edge_embeddings", "link_scores", "split_edges"), "evaluation"),
     "Predictor": "finetuning",
     "Result": "results",
     "load_predictor": "pretrained",
-    **dict.fromkeys((*COMMANDS, "load", "recipe"), "api"),
+    **dict.fromkeys((*COMMANDS, "load", "predict_links", "recipe"), "api"),
 }
 __all__ = sorted([*_NAMES, "data", "decoders", "encoders", "losses", "masking", "methods"])
 

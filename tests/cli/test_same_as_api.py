@@ -28,7 +28,9 @@ OWN = {
     "finetune": {"checkpoint": "checkpoint"},
     "predict": {"table": "molecules"},
     "doctor": {"data": "root"},
+    "links": {"predict": None},
 }
+ALSO = {"links": api.predict_links}  # what a command calls with an option of its own, --predict
 
 
 def test_every_command_is_a_function_of_the_package() -> None:
@@ -36,13 +38,16 @@ def test_every_command_is_a_function_of_the_package() -> None:
     for name in [*COMMANDS, "recipes"]:
         assert callable(getattr(gm, name)) and getattr(gm, name) is getattr(api, name)
         assert name in gm.__all__ and name in dir(gm)
-    others = {"check_arguments", "load", "recipe", "run_folder"}  # what the commands are made of
+    # what the commands are made of
+    others = {"check_arguments", "load", "predict_links", "recipe", "run_folder"}
     assert set(api.__all__) - others == set(api.COMMANDS) == {*COMMANDS, "recipes"}
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))
 def test_the_options_are_the_same(name: str) -> None:
-    taken = inspect.signature(getattr(api, name)).parameters
+    taken = dict(inspect.signature(getattr(api, name)).parameters)
+    if name in ALSO:
+        taken |= inspect.signature(ALSO[name]).parameters
     for option in inspect.signature(COMMANDS[name]).parameters:
         called = {**NAMES, **OWN.get(name, {})}.get(option, option)
         assert called is None or called in taken, f"graphmae {name} has {option}, gm.{name} does not"

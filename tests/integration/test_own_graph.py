@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import runpy
 import subprocess
 import sys
@@ -120,6 +121,7 @@ def test_similar_anomalies_impute_links(folder: Path, tmp_path: Path) -> None:
     node = pandas.read_csv(folder / "papers.csv")["id"][0]
     found = call("similar", folder / "run", *tables(folder), "--node", node, "-k", 3, "--json")
     alike = json.loads(found.splitlines()[-1])["similar"]
+    assert 99 < alike[0]["percentile"] <= 100 and alike[0]["percentile"] >= alike[2]["percentile"]
     assert len(alike) == 3 and alike[0]["cosine"] >= alike[2]["cosine"] and node not in [a["id"] for a in alike]
     call("anomalies", folder / "run", *tables(folder), "-o", tmp_path / "scores.csv")
     scores = [float(row["anomaly"]) for row in csv.DictReader((tmp_path / "scores.csv").open())]
@@ -132,7 +134,13 @@ def test_similar_anomalies_impute_links(folder: Path, tmp_path: Path) -> None:
     odd = [float(row["anomaly"]) for row in csv.DictReader((tmp_path / "odd-scores.csv").open())]
     assert odd[7] > scores[7]
     assert "cells filled" in call("impute", folder / "run", *tables(folder), "-o", tmp_path / "filled.csv")
-    assert pandas.read_csv(tmp_path / "filled.csv")["year"].isna().sum() == 0
+    one, other = (
+        (place / name).read_text().splitlines() for place, name in ((folder, "papers.csv"), (tmp_path, "filled.csv"))
+    )
+    changed = [(a, b) for a, b in zip(one, other, strict=True) if a != b]
+    years = pandas.read_csv(folder / "papers.csv")["year"]
+    assert len(changed) == years.isna().sum() > 0
+    assert all(re.sub(r",\d{4},", ",,", b) == a for a, b in changed)
     out = call("links", *tables(folder), "--set", "train.epochs=5", "--set", "encoder.hidden_channels=32", "--json")
     assert set(json.loads(out.splitlines()[-1])["baselines"]) == {
         "common-neighbours",
@@ -142,6 +150,19 @@ def test_similar_anomalies_impute_links(folder: Path, tmp_path: Path) -> None:
         "raw",
         "untrained",
     }
+
+
+def test_missing_links_are_named(folder: Path, tmp_path: Path) -> None:
+    small = [word for key in ("train.epochs=2", "encoder.hidden_channels=16") for word in ("--set", key)]
+    out = call("links", *tables(folder), "--predict", "-k", 5, *small, "-o", tmp_path / "missing.csv", "--json")
+    found = json.loads(out.splitlines()[-1])["links"]
+    written = pandas.read_csv(tmp_path / "missing.csv")
+    assert [link["source"] for link in found] == written["source"].tolist() and len(found) == 5
+    known = pandas.read_csv(folder / "citations.csv")
+    edges = {frozenset(pair) for pair in known[["citing", "cited"]].to_numpy().tolist()}
+    assert not edges & {frozenset(pair) for pair in written[["source", "target"]].to_numpy().tolist()}
+    node = written["target"][0]
+    assert node in call("links", *tables(folder), "--predict", "--node", node, "-k", 2, *small)
 
 
 def test_tuning_writes_a_recipe_that_runs(folder: Path, tmp_path: Path) -> None:
@@ -233,6 +254,8 @@ def test_tables_that_moved_are_reported_and_refused(
         (lambda f: ["pretrain", f / "nothing.csv", f / "citations.csv"], "no file"),
         (lambda f: ["pretrain", f / "papers.csv", f / "citations.csv", "--id", "idd"], "did you mean 'id'"),
         (lambda f: ["similar", f / "run", f / "papers.csv", f / "citations.csv", "--node", "p9"], "unknown node 'p9'"),
+        (lambda f: ["links", f / "papers.csv", f / "citations.csv", "--node", "p1"], "add --predict"),
+        (lambda f: ["links", "synthetic", "--predict", "--seeds", "0-2"], "leave out --way and further --seeds"),
         (
             lambda f: ["pretrain", f / "papers.csv", f / "citations.csv", "--set", "data.kinds={year='colour'}"],
             "unknown kind",

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .experiments import run as run
     from .finetuning import finetune as finetune
     from .finetuning import predict as predict
+    from .missing import predict_links as predict_links
     from .nodes import anomalies as anomalies
     from .nodes import impute as impute
     from .nodes import links as links
@@ -50,10 +51,11 @@ COMMANDS = {
     "recipes": "experiments",
     "doctor": "diagnosis",
 }
-# What commands are made of.
+# What commands are made of; predict_links is `graphmae links --predict`.
 _OTHERS = {
     "check_arguments": ".arguments",
     "load": "..pretrained",
+    "predict_links": ".missing",
     "recipe": ".experiments",
     "run_folder": ".arguments",
 }

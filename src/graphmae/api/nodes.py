@@ -15,14 +15,16 @@ import torch.nn.functional as F
 from .. import evaluation, pretrained
 from ..config import Recipe
 from ..data.open import open_dataset
-from ..data.tables import read_table, write_table
+from ..data.tables import read_table
 from ..data.tables.cells import strings
 from ..experiments import auto
 from ..experiments import pretrain as pretraining
 from ..inference import imputation
+from ..inference.anomalies import anomaly_scores
 from ..inference.embedding import embed_graph, pair_scorer
 from ..inference.imputation import Filled
-from ..inference.reconstruction import anomaly_scores, reconstructing
+from ..inference.reconstruction import reconstructing
+from ..inference.rewriting import write_filled
 from ..methods import Method
 from ..results import Result
 from ..runtime.device import numerics, resolve_device
@@ -34,6 +36,7 @@ from ..training import Progress, quiet
 from .embedding import embed
 
 LINKS = "default-links"
+RANDOM_PAIRS = 20_000  # a percentile is counted among
 logger = logging.getLogger("graphmae")
 
 
@@ -57,8 +60,11 @@ def similar(
     columns: Mapping[str, str] | None = None,
     data_root: str | Path | None = None,
     device: str | None = None,
-) -> list[tuple[str, float]]:
-    """The `k` nodes whose embeddings point most nearly the same way as that of `node`: (id, cosine), exact."""
+) -> list[tuple[str, float, float]]:
+    """The `k` nodes whose embeddings point most nearly the same way as that of `node`: (id, cosine, percentile), exact.
+
+    The percentile says how many of 100 random pairs of nodes have a lower cosine (20,000 are drawn).
+    """
     opened, dataset, names = _opened(model, data, columns, data_root)
     if k < 1:
         raise InputError(f"k must be at least 1, not {k}")
@@ -70,7 +76,12 @@ def similar(
     alike = z @ z[row]
     alike[row] = -2
     best = alike.topk(min(k, len(names) - 1))
-    return [(names[i], value) for value, i in zip(best.values.tolist(), best.indices.tolist(), strict=True)]
+    one, other = torch.randint(len(z), (2, RANDOM_PAIRS), generator=torch.Generator().manual_seed(0))
+    apart = one != other
+    usual = (z[one[apart]] * z[other[apart]]).sum(1).sort().values
+    percent = 100 * torch.searchsorted(usual, best.values) / max(len(usual), 1)
+    found = zip(best.indices.tolist(), best.values.tolist(), percent.tolist(), strict=True)
+    return [(names[i], cosine, percentile) for i, cosine, percentile in found]
 
 
 def anomalies(
@@ -83,8 +94,9 @@ def anomalies(
     rounds: int = 5,
     out: str | Path | None = None,
 ) -> list[tuple[str, float]]:
-    """(id, score) of every row in its order: how badly a hidden node's features are reconstructed.
+    """(id, score) of every row in its order: how little a node's features fit its surroundings; 0 is usual, 2 rare.
 
+    Nodes are compared with those of the same degree and with as much in their row.
     With `out` (.csv) they are also written there.
     """
     check_out(out, (".csv",))
@@ -107,18 +119,20 @@ def impute(
     columns: Mapping[str, str] | None = None,
     device: str = "auto",
     out: str | Path | None = None,
+    progress: bool = True,
 ) -> tuple[Any, list[Filled]]:
     """The node table (an Arrow table) with empty cells filled, and for every column how good such values are.
 
-    With `out` (.csv, .tsv, .parquet) the table is also written there.
+    The model's values are taken where they are better than the mean or the most frequent value by more than chance.
+    With `out` (.csv, .tsv, .parquet) the table is also written there, cells that were not empty as they are.
     """
     check_out(out, (".csv", ".tsv", ".parquet"))
     edge_files = [edges] if isinstance(edges, str | Path) else list(edges)
     opened, dataset, _ = _opened(model, [nodes, *edge_files], columns)
-    table = read_table(nodes, lambda names: [dataset.id_name])
-    table, filled = imputation.impute(reconstructing(opened), dataset, table, resolve_device(device))
+    before = read_table(nodes, lambda names: [dataset.id_name])
+    table, filled = imputation.impute(reconstructing(opened), dataset, before, resolve_device(device), progress)
     if out is not None:
-        write_table(table, Path(out))
+        write_filled(Path(nodes), Path(out), before, table, filled)
     return table, filled
 
 

@@ -26,9 +26,10 @@ def anomalies(
     device: Device = "auto",
     import_: Import = [],  # noqa: B006
 ) -> None:
-    """How odd every node is: how badly its features are reconstructed from its surroundings while it is hidden.
+    """How unusual every node is: how little its features fit what the model and its neighbours let expect.
 
-    Scores go from 0 (as expected) up; the oddest are printed, and with --out all are written in the table's order.
+    Scores count deviations from what is usual for nodes of the same degree with as much in their row: 0 is usual, above
+    2 rare. The highest are printed, and with --out all are written in the table's order.
 
     Example: graphmae anomalies runs/mine nodes.csv edges.csv -o scores.csv
     """

@@ -27,6 +27,8 @@ def similar(
 ) -> None:
     """The nodes most like one node: nearest by the cosine of their embeddings, exact.
 
+    Beside the cosine, its percentile: how many of 100 random pairs of nodes are less alike.
+
     Example: graphmae similar runs/mine nodes.csv edges.csv --node p00538 -k 5
     """
     from .. import api
@@ -35,7 +37,8 @@ def similar(
     columns = {"id": id_, "source": source, "target": target}
     found = api.similar(checkpoint, sources, node, k, columns=columns, data_root=data, device=device)
     if json_:
-        print_json({"node": node, "similar": [{"id": name, "cosine": value} for name, value in found]})
+        rows = [{"id": name, "cosine": cosine, "percentile": percentile} for name, cosine, percentile in found]
+        print_json({"node": node, "similar": rows})
         return
-    for name, value in found:
-        typer.echo(f"{name}\t{value:.4f}")
+    for name, cosine, percentile in found:
+        typer.echo(f"{name}\t{cosine:.4f}\t{percentile:.2f}")

@@ -45,6 +45,8 @@ class Views(nn.Module):
     basis: Tensor
     structure_mean: Tensor
     structure_scale: Tensor
+    centre_own: Tensor
+    scale_own: Tensor
 
     def __init__(self, in_channels: int, learned_channels: int, names: Sequence[str] = VIEWS, width: int = 256) -> None:
         super().__init__()
@@ -176,6 +178,14 @@ class Views(nn.Module):
     def _inputs(self, plain: dict[str, Tensor]) -> Tensor:
         both = [self._scaled(name, plain[name]) for name in ("own", "structure")]
         return torch.cat(both, dim=1) * min(self.in_channels, self.width) ** 0.5
+
+    @torch.no_grad()
+    def features(self, inputs: Tensor) -> Tensor:
+        """[N, in_channels]: features that look like these inputs, as far as their main directions tell."""
+        kept = min(self.in_channels, self.width)
+        own = inputs[:, :kept] / kept**0.5 * self.scale_own + self.centre_own
+        rows = own @ self.basis.t() + self.mean
+        return torch.where(self.weight > 0, rows / self.weight.clamp(min=1e-12), 0.0) + self.shift
 
     def composed(self, encoder: nn.Module, x: Tensor, edge_index: Tensor) -> Tensor:
         """[N, out_channels]: the views and what the encoder makes of a node, each of the same mean length."""

@@ -14,7 +14,7 @@ from .. import config, evaluation, methods, pretrained
 from ..config import Recipe
 from ..data import Dataset
 from ..data.splits import with_split
-from ..inference.reconstruction import anomaly_scores, reconstructing
+from ..inference.reconstruction import reconstructing, reconstruction_error
 from ..runtime.device import numerics, resolve_device
 from ..runtime.errors import ConfigError, GraphMAEError, InputError
 from ..runtime.values import parse_value
@@ -106,7 +106,7 @@ def tune(
         model = pretraining.pretrain_once(made, dataset, seed, used)
         if not labelled:
             with numerics(used):
-                return float(anomaly_scores(reconstructing(model), graph, used, 2, share=0.5).nanmean())
+                return reconstruction_error(reconstructing(model), graph, used, 2, share=0.5)
         evaluator = evaluation.evaluator_for(dataset, replace(made.evaluation, baselines=()), used).quick()
         fresh = partial(pretrained.fresh_encoder, model)
         return evaluator.rows(model.reader, fresh, [seed])[0]["pretrained"].scores["validation-last"]

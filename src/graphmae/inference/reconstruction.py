@@ -1,4 +1,4 @@
-"""What the autoencoder says of a node while the node is hidden, and so how unusual the node is."""
+"""What the autoencoder says of a node while the node is hidden."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ def reconstruct(
     """
     if isinstance(data, Dataset):
         return data.from_sorted(reconstruct(model, data.sorted_by_id().single_graph(), device, share, seed))
+    data = model.as_seen(data)
     if int(model.decoder.out_channels) != int(data.x.size(1)):
         raise InputError(
             f"the model reconstructs {model.decoder.out_channels} features; this graph has {data.x.size(1)}"
@@ -44,28 +45,17 @@ def reconstruct(
     for hidden in order.chunk(max(2, round(1 / share))):
         out[hidden] = model.reconstruct(x, graph, hidden.to(used)).float().cpu()
     model.train(was_training)
-    return out
+    return out if model.views is None else model.views.cpu().features(out)
 
 
-def anomaly_scores(
-    model: GraphMAE,
-    data: Data | Dataset,
-    device: torch.device | str = "cpu",
-    rounds: int = 5,
-    share: float | None = None,
-) -> Tensor:
-    """[num_nodes], from 0 up: how little a node's features look like what its surroundings let expect.
-
-    The mean, over `rounds` draws, of 1 − cos between features and reconstruction. NaN for nodes without any feature.
-    Of tables, in the order of their rows. `share` as in `reconstruct`.
-    """
-    if isinstance(data, Dataset):
-        return data.from_sorted(anomaly_scores(model, data.sorted_by_id().single_graph(), device, rounds, share))
+def reconstruction_error(
+    model: GraphMAE, data: Data, device: torch.device | str = "cpu", rounds: int = 5, share: float | None = None
+) -> float:
+    """The mean of 1 − cos between features and reconstruction, over `rounds` draws; nodes without features aside."""
     total = torch.zeros(int(data.x.size(0)))
     for seed in range(rounds):
         total += 1 - F.cosine_similarity(reconstruct(model, data, device, share, seed), data.x)
-    empty = data.x.abs().sum(1) == 0
-    return torch.where(empty, torch.nan, total.clamp(min=0) / rounds)
+    return float(total[(data.x != 0).any(1)].mean().clamp(min=0)) / rounds
 
 
 def reconstructing(model: Method) -> GraphMAE:
