@@ -165,8 +165,11 @@ def links(
     if recipe == auto.AUTO:
         recipe = LINKS
         logger.info("links: MaskGAE, which learns from hidden edges (recipe %s); GraphMAE is --recipe default", LINKS)
-    made, dataset = auto.recipe_for(data, recipe, overrides, columns, data_root)
+    changes = list(overrides)
+    made, dataset = auto.recipe_for(data, recipe, changes, columns, data_root)
     graph, runs = dataset.single_graph(), []
+    if recipe == LINKS and not any(text.startswith("train.epochs") for text in changes):
+        made = made.override(f"train.epochs={auto.link_epochs(graph)}")
     if made.train.parts == 1 and (parts := auto.parts_for(len(graph.x))) > 1:
         made = made.override(f"train.parts={parts}")
         logger.info("links: %d parts, as the graph has more than %d nodes", parts, auto.MAX_NODES)

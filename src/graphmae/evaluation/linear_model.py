@@ -25,11 +25,11 @@ def linear_model_score(train: Rows, val: Rows, test: Rows) -> dict[str, float] |
     everywhere; each C starts where the one before ended.
     """
     (x, y), (val_x, val_y), (test_x, test_y) = (
-        (features.cpu().double().numpy(), labels.cpu().numpy()) for features, labels in (train, val, test)
+        (features.cpu().float().numpy(), labels.cpu().numpy()) for features, labels in (train, val, test)
     )
     if len(x) > MAX_ROWS or len(np.unique(y)) < 2:
         return None
-    scale = np.sqrt(np.square(x).sum(1).mean()) or 1.0
+    scale = np.float32(np.sqrt(np.square(x, dtype=np.float64).sum(1).mean()) or 1.0)
     if x.shape[0] < x.shape[1]:  # weights are sums of training rows: their span is all that counts, whatever the width
         span = np.linalg.qr(x.T)[0]
         x, val_x, test_x = x @ span, val_x @ span, test_x @ span

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch_geometric.data import Data
 
 from .. import config, methods
 from ..config import Recipe
@@ -28,6 +29,7 @@ logger = logging.getLogger("graphmae")
 MAX_NODES = 400_000  # at once; beyond it a graph is trained in parts
 PART_NODES = 100_000
 LARGE = 50_000
+LINK_EDGES = 50_000  # up to which links are learned for 500 epochs
 WIDTH = 256  # of features, beyond which they are reduced
 UNALIKE = 0.52  # below it neighbours are hardly more alike than two nodes drawn at random
 
@@ -85,6 +87,12 @@ def recipe_for(
 def parts_for(nodes: int) -> int:
     """In how many parts a graph of this size is trained."""
     return -(-nodes // PART_NODES) if nodes > MAX_NODES else 1
+
+
+def link_epochs(graph: Data) -> int:
+    """How long `default-links` trains: the more edges, the more each epoch teaches, and the longer it takes."""
+    edges = int((graph.edge_index[0] < graph.edge_index[1]).sum())
+    return int(min(500, max(50, 500 * LINK_EDGES / max(edges, 1))))
 
 
 def _shown(source: Any) -> str:
