@@ -16,7 +16,7 @@ TABLES = ["nodes.csv", "edges.csv"]
 # What was typed, and what the message says.
 MISTAKES: list[tuple[list[str], list[str]]] = [
     (["pretrain", "none.csv", "edges.csv"], ["no file none.csv"]),
-    (["pretrain", "notes.doc", "edges.csv"], ["notes.doc is not a table"]),
+    (["pretrain", "notes.doc", "edges.csv"], ["notes.doc: unknown kind of table"]),
     (["pretrain", "graph.doc"], ["unknown kind of graph file"]),
     (["pretrain", "empty.csv", "edges.csv"], ["empty.csv is empty"]),
     (["pretrain", "coar"], ["unknown data set 'coar'; did you mean 'cora'"]),

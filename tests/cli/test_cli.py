@@ -76,7 +76,15 @@ def test_run_prints_one_json_object(tmp_path: Path) -> None:
         "peak_bytes",
     ]  # fmt: skip
     assert len(value["scores"]) == 2
-    assert set(value["baselines"]) == {"raw", "propagated", "untrained", "supervised"}
+    assert set(value["baselines"]) == {
+        "raw",
+        "averaged",
+        "propagated",
+        "netmf",
+        "netmf-propagated",
+        "untrained",
+        "supervised",
+    }
     assert "epoch 3/3" in done.stderr
 
 
@@ -106,7 +114,7 @@ def test_pretrain_embed_evaluate_on_ones_own_graph(tmp_path: Path, graph_file: P
         done = graphmae("embed", tmp_path / "mine", graph_file, "-o", tmp_path / f"z.{suffix}")
         assert done.returncode == 0, done.stderr
     z = np.load(tmp_path / "z.npy")
-    assert z.shape == (12, 8)
+    assert len(z) == 12 and z.shape[1] > 8  # what was learned, and other views
     assert np.array_equal(np.load(tmp_path / "z.npz")["embeddings"], z)
     assert np.allclose(np.loadtxt(tmp_path / "z.csv", delimiter=","), z)
     done = graphmae(

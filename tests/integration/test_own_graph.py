@@ -121,7 +121,7 @@ def test_similar_anomalies_impute_links(folder: Path, tmp_path: Path) -> None:
     node = pandas.read_csv(folder / "papers.csv")["id"][0]
     found = call("similar", folder / "run", *tables(folder), "--node", node, "-k", 3, "--json")
     alike = json.loads(found.splitlines()[-1])["similar"]
-    assert 99 < alike[0]["percentile"] <= 100 and alike[0]["percentile"] >= alike[2]["percentile"]
+    assert 95 < alike[0]["percentile"] <= 100 and alike[0]["percentile"] >= alike[2]["percentile"]
     assert len(alike) == 3 and alike[0]["cosine"] >= alike[2]["cosine"] and node not in [a["id"] for a in alike]
     call("anomalies", folder / "run", *tables(folder), "-o", tmp_path / "scores.csv")
     scores = [float(row["anomaly"]) for row in csv.DictReader((tmp_path / "scores.csv").open())]

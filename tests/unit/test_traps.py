@@ -141,7 +141,15 @@ def test_trap_the_default_command_ran_supervised_fine_tuning(tmp_path) -> None: 
         device="cpu",
     )
     assert result.scores == result.column("pretrained", "last")
-    assert set(result.summary()["baselines"]) == {"raw", "propagated", "untrained", "supervised"}
+    assert set(result.summary()["baselines"]) == {
+        "raw",
+        "averaged",
+        "propagated",
+        "netmf",
+        "netmf-propagated",
+        "untrained",
+        "supervised",
+    }
 
 
 def test_trap_a_config_file_overrode_the_command_line() -> None:

@@ -13,8 +13,9 @@ from graphmae.runtime.errors import ConfigError
 @pytest.mark.parametrize("section", sorted(PART_MODULES))
 def test_the_source_names_all_parts_and_options(section: str) -> None:
     registry = find_registry(section)
-    assert static.part_names(section) == set(registry.names())
-    assert static.part_options(section) >= {key for name in registry.names() for key in registry.options(name)}
+    ours = {name for name in registry.names() if registry.get(name).__module__.startswith("graphmae.")}
+    assert static.part_names(section) == ours  # other tests register parts of their own
+    assert static.part_options(section) >= {key for name in ours for key in registry.options(name)}
 
 
 def test_every_recipe_passes() -> None:

@@ -100,7 +100,7 @@ def test_a_graph_with_too_few_edges_is_compared_without_links() -> None:
     loops = graph.edge_index[:, graph.edge_index[0] == graph.edge_index[1]]
     few = replace(data, graphs=(Data(x=graph.x, edge_index=loops, y=graph.y),))
     found = comparing.compare(few, gm.recipe("default", *SMALL), ["dgi"], seeds=(0,), budget=1, device="cpu")
-    assert [line.problem for line in found.lines] == [""] * 4 and "links" not in found.lines[-1].scores
+    assert [line.problem for line in found.lines] == [""] * 7 and "links" not in found.lines[-1].scores
 
 
 def test_what_does_not_fit_is_refused() -> None:
