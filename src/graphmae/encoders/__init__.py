@@ -6,7 +6,7 @@ from .gat import GAT
 from .gcn import GCN
 from .gin import GIN
 from .molecule import MoleculeGIN
-from .views import VIEWS, Composed, Views
+from .views import VIEWS, Composed, Views, neighbours_say
 
 register, build, names = REGISTRY.register, REGISTRY.build, REGISTRY.names
 
@@ -24,5 +24,6 @@ __all__ = [
     "Views",
     "build",
     "names",
+    "neighbours_say",
     "register",
 ]

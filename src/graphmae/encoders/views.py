@@ -20,6 +20,9 @@ from ..runtime.seed import preserved_randomness
 
 VIEWS = ("own", "one-hop", "two-hop", "structure")
 MIN_BAG = 32  # columns of counts from which they are a bag: fewer are numbers like others
+COLUMNS, DIRECTIONS = 1024, 64  # of half of the features, at most
+LEAST = 0.2  # weight of a view
+PLACE = 0.3  # weight of structure in what the encoder is trained on
 SAMPLE = 20_000  # rows that directions are found from
 STRUCTURE = len(NAMES) + 2  # and how much a node's row holds, its neighbours' rows hold
 
@@ -46,6 +49,7 @@ class Views(nn.Module):
     structure_mean: Tensor
     structure_scale: Tensor
     centre_own: Tensor
+    own_share: Tensor
     scale_own: Tensor
 
     def __init__(self, in_channels: int, learned_channels: int, names: Sequence[str] = VIEWS, width: int = 256) -> None:
@@ -63,6 +67,7 @@ class Views(nn.Module):
         self.register_buffer("basis", torch.eye(in_channels, kept))
         self.register_buffer("structure_mean", torch.zeros(STRUCTURE))
         self.register_buffer("structure_scale", torch.ones(STRUCTURE))
+        self.register_buffer("own_share", torch.ones(()))
         for name, size in self._sizes().items():
             self.register_buffer(f"centre_{name}", torch.zeros(size))
             self.register_buffer(f"scale_{name}", torch.ones(()))
@@ -89,14 +94,7 @@ class Views(nn.Module):
         """Views of these graphs' nodes; `settle` adds what needs the trained encoder."""
         views = cls(int(graphs[0].x.size(1)), learned_channels, names, width)
         x = graphs[0].x if len(graphs) == 1 else torch.cat([graph.x for graph in graphs])
-        counts = ((x >= 0).all(0)) & ((x == x.round()).all(0) | ((x == 0).float().mean(0) >= 0.5))
-        if int(counts.sum()) >= MIN_BAG:
-            views.is_bag = counts
-        there = (x != 0).sum(0).clamp(min=1)
-        spread = x.std(0, correction=0)
-        views.shift = torch.where(views.is_bag, 0.0, x.mean(0))
-        rarity = torch.log(len(x) / there)
-        views.weight = torch.where(views.is_bag, rarity, torch.where(spread > 0, 1 / spread, 0.0))
+        views._learn_treatment(x)
         with preserved_randomness(0):
             some = x if len(x) <= SAMPLE else x[torch.randperm(len(x))[:SAMPLE]]
             treated = views._treated(some)
@@ -110,7 +108,44 @@ class Views(nn.Module):
         spread = around.std(0, correction=0)
         views.structure_scale = torch.where(spread > 1e-6, spread, torch.inf)
         views._settle([views._plain(graph.x, graph.edge_index) for graph in graphs])
+        said = views.neighbours_say(graphs[0])
+        views.own_share = torch.tensor(min(1.0, max(LEAST, said**-2)) if said > 0 else 1.0)
         return views
+
+    def _learn_treatment(self, x: Tensor) -> None:
+        counts = ((x >= 0).all(0)) & ((x == x.round()).all(0) | ((x == 0).float().mean(0) >= 0.5))
+        if int(counts.sum()) >= MIN_BAG:
+            self.is_bag = counts
+        spread = x.std(0, correction=0)
+        self.shift = torch.where(self.is_bag, 0.0, x.mean(0))
+        rarity = torch.log(len(x) / (x != 0).sum(0).clamp(min=1))
+        self.weight = torch.where(self.is_bag, rarity, torch.where(spread > 0, 1 / spread, 0.0))
+
+    @torch.no_grad()
+    def neighbours_say(self, graph: Data) -> float:
+        """How well the surroundings tell half of a node's features, as a share of how well its other half tells them.
+
+        Above 1 a node's own features are noisier than its neighbours' together; near 0 neighbours are not alike.
+        """
+        nodes = len(graph.x)
+        with preserved_randomness(0):
+            order = torch.randperm(self.in_channels)
+            halves = [order[i::2][:COLUMNS] for i in (0, 1)]
+            if nodes < 20 or self.in_channels < 4:
+                return 1.0
+            treated = self._treated(graph.x)
+            given, asked = (_reduced(treated[:, half]) for half in halves)
+            fit, held = torch.randperm(nodes).chunk(2)
+        ends = graph.edge_index[:, graph.edge_index[0] != graph.edge_index[1]]
+        mean = 1 / torch.bincount(ends[1], minlength=nodes).clamp(min=1)
+        rows = given
+        for _ in range(2):
+            total = torch.zeros_like(rows).index_add_(0, ends[1], rows[ends[0]])
+            rows = total * mean.unsqueeze(1)
+        back = mean * torch.zeros(nodes).index_add_(0, ends[1], mean[ends[0]])  # a walk back says nothing of neighbours
+        rows = rows - back.unsqueeze(1) * given
+        own, around = (_told(view, asked, fit, held) for view in (given, rows))
+        return around / own if own > 1e-4 else 1.0
 
     @torch.no_grad()
     def settle(self, encoder: nn.Module, graphs: Sequence[Data]) -> None:
@@ -176,7 +211,7 @@ class Views(nn.Module):
         return self._inputs(self._plain(x, edge_index))
 
     def _inputs(self, plain: dict[str, Tensor]) -> Tensor:
-        both = [self._scaled(name, plain[name]) for name in ("own", "structure")]
+        both = [self._scaled("own", plain["own"]), PLACE * self._scaled("structure", plain["structure"])]
         return torch.cat(both, dim=1) * min(self.in_channels, self.width) ** 0.5
 
     @torch.no_grad()
@@ -192,8 +227,37 @@ class Views(nn.Module):
         with torch.no_grad():
             plain = self._plain(x, edge_index)
             beside = [self._scaled(short, plain[short]) for short in (name.split("-")[0] for name in self.names)]
+            if "own" in self.names:
+                beside[self.names.index("own")] *= self.own_share
         learned = encoder(self._inputs(plain), edge_index)
         return torch.cat([*beside, self._scaled("learned", learned)], dim=1)
+
+
+def _reduced(rows: Tensor) -> Tensor:
+    rows = rows - rows.mean(0)
+    if rows.size(1) <= DIRECTIONS:
+        return rows
+    left, values, _ = torch.svd_lowrank(rows, DIRECTIONS + 6, niter=2)
+    return (left * values)[:, :DIRECTIONS]
+
+
+def _told(given: Tensor, asked: Tensor, fit: Tensor, held: Tensor) -> float:
+    """R² of the best of a few ridge regressions, on nodes held out."""
+    x = (given / given.square().mean().sqrt().clamp(min=1e-12)).double()
+    y, best = asked.double(), 0.0
+    square, mixed = x[fit].t() @ x[fit], x[fit].t() @ y[fit]
+    spread = (y[held] - y[fit].mean(0)).square().sum().clamp(min=1e-12)
+    for strength in (1e-3, 1e-2, 1e-1, 1.0, 10.0):
+        weights = torch.linalg.solve(square + strength * len(fit) * torch.eye(len(square), dtype=x.dtype), mixed)
+        best = max(best, 1 - float((y[held] - x[held] @ weights).square().sum() / spread))
+    return best
+
+
+def neighbours_say(graph: Data) -> float:
+    """`Views.neighbours_say` of a graph on its own."""
+    views = Views(int(graph.x.size(1)), 0)
+    views._learn_treatment(graph.x)
+    return views.neighbours_say(graph)
 
 
 class Composed(nn.Module):

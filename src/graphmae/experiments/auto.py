@@ -18,7 +18,7 @@ from ..config import Recipe
 from ..data import REGISTRY, NodeDataset
 from ..data.facts import facts_of_graph
 from ..data.open import is_named, open_dataset, section_of
-from ..encoders import VIEWS
+from ..encoders import VIEWS, neighbours_say
 from ..runtime.environment import free_bytes
 from ..runtime.errors import InputError
 
@@ -31,7 +31,7 @@ PART_NODES = 100_000
 LARGE = 50_000
 LINK_EDGES = 50_000  # up to which links are learned for 500 epochs
 WIDTH = 256  # of features, beyond which they are reduced
-UNALIKE = 0.52  # below it neighbours are hardly more alike than two nodes drawn at random
+UNALIKE = 0.2  # share of what own features tell, below which neighbours tell little
 
 
 def recipe_for(
@@ -101,10 +101,10 @@ def _shown(source: Any) -> str:
 
 def choose(dataset: NodeDataset) -> tuple[dict[str, Any], list[str]]:
     """(sections of a recipe that differ from the default one, what was chosen and why, a line each)."""
-    facts = facts_of_graph(dataset)
+    facts, said = facts_of_graph(dataset), neighbours_say(dataset.pretrain_graphs()[0])
     lines = [
         f"{dataset.name}: {facts.nodes:,} nodes with {facts.mean_degree:.1f} neighbours, {facts.features:,} features "
-        f"({facts.density:.0%} filled); neighbours are more alike than others in {facts.alike:.0%} of all pairs",
+        f"({facts.density:.0%} filled); neighbours' features tell {said:.0%} of what a node's own tell of each other",
     ]
 
     def note(settings: str, why: str) -> None:
@@ -117,9 +117,11 @@ def choose(dataset: NodeDataset) -> tuple[dict[str, Any], list[str]]:
     )
     if facts.features > WIDTH:
         note(f"features reduced to {WIDTH}", "their main directions; the encoder is trained on these")
-    if facts.alike < UNALIKE:
+    if said > 1:
+        note("own features count less", "they are noisier than those of the neighbours together")
+    if said < UNALIKE:
         encoder["residual"] = True
-        note("residual connections", "neighbours are not alike, so the encoder keeps a node's own features apart")
+        note("residual connections", "neighbours tell little, so the encoder keeps a node's own features apart")
     note("GAT, 256 wide, two layers; three quarters of the nodes masked, γ = 2", "as good as others on most graphs")
     train: dict[str, Any] = {"schedule": "constant", "patience": 50}
     train["epochs"] = 200 if facts.nodes <= LARGE else 100
