@@ -24,7 +24,7 @@ METHODS = {
     "GraphMAE": "node/{}",
     "GraphMAE + edges": "joint/{}",
 }
-ROWS = {"neighbours": "shared neighbours", "raw": "raw features"}
+ROWS = {"adamic-adar": "shared neighbours", "raw": "raw features"}
 
 
 def main() -> None:

@@ -34,8 +34,11 @@ def links(
     ],
     way: Annotated[
         str,
-        typer.Option("--way", help="hadamard, concat, cosine, dot, own, or auto: what is best on validation."),
+        typer.Option("--way", help="hadamard, concat, cosine, dot, own, combined, or auto: best on validation."),
     ] = "auto",
+    negatives: Annotated[
+        str, typer.Option("--negatives", help="Pairs that are no edges: uniform, or hard: with a shared neighbour.")
+    ] = "uniform",
     recipe: Annotated[str, typer.Option("--recipe", help="Recipe (default: default-links, MaskGAE).")] = "auto",
     predict: Annotated[bool, typer.Option("--predict", help="Print the most likely missing edges instead.")] = False,
     node: Annotated[str | None, typer.Option("--node", "-n", help="With --predict: those of one node, its id.")] = None,
@@ -60,7 +63,8 @@ def links(
 
     By MaskGAE, which learns from hidden edges; --recipe default takes GraphMAE, made for classes of nodes.
 
-    Beside shared neighbours, raw features and the untrained encoder, by ROC-AUC and average precision.
+    Beside simple scores of the edges (common neighbours, Adamic-Adar, Katz), raw features and the untrained encoder, by
+    ROC-AUC and average precision.
 
     A column with classes that should not be a feature: --label.
 
@@ -96,8 +100,9 @@ def links(
             print_lines(["source", "target", "score", "percentile"], lines)
         return
     result = api.links(
-        sources, recipe, numbers, overrides=set_, way=way, columns=columns, data_root=data, device=device
-    )
+        sources, recipe, numbers, overrides=set_, way=way, negatives=negatives, columns=columns, data_root=data,
+        device=device,
+    )  # fmt: skip
     if json_:
         print_json(result.summary())
     else:

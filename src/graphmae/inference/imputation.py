@@ -42,6 +42,7 @@ class Filled:
     score: float  # of the model on cells held out, in five folds
     plain: float  # of the mean, or of the most frequent value, on the same cells
     by_model: bool  # better than that by more than chance, and so used
+    notation: str = ""  # of numbers in text
 
 
 def impute(
@@ -126,7 +127,8 @@ def _fill(
         score, plain = (1 - float(losses[i].sum()) / spread for i in (best + 1, 0))
         answers = tried.answers[best][:, 0] if by_model else np.full(len(ask), truth.mean())
         found = _rounded(np.expm1(answers) if logarithmic else answers, numbers, values)
-        return Filled(column.name, ask, _cells(found, column, values), found, "R²", score, plain, by_model)
+        cells, notation = _cells(found, column, values), str(column.learned.get("notation", ""))
+        return Filled(column.name, ask, cells, found, "R²", score, plain, by_model, notation)
     right = truth.argmax(1)
     losses = [(guess.argmax(1) != right).astype(float) for guess in (tried.plain, *tried.guesses)]
     best, by_model = _better(losses)

@@ -57,7 +57,7 @@ def texts(filled: Filled, values: pa.ChunkedArray, written: pa.Table) -> dict[in
     cells = written.column(filled.column).to_numpy(zero_copy_only=False)
     rows = filled.rows.tolist()
     if filled.metric == "R²":
-        numbers = floats(values)
+        numbers = floats(values, filled.notation)
         known = np.isfinite(numbers).nonzero()[0]
         write = writer([str(cell) for cell in cells[known]], numbers[known])
         return {row: write(float(filled.numbers[i])) for i, row in enumerate(rows)}
