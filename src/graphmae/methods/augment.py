@@ -86,19 +86,19 @@ def augmented(batch: Batch, names: Sequence[str], choice: Tensor, rate: float, k
 def restricted(batch: Batch, keep: Tensor, stays: Tensor) -> Batch:
     """The batch with the nodes `keep` [N] and, among them, the edges `stays` [E]; features stay with their edges."""
     adj = kernels.adjacency(batch.graph, len(batch.x))
-    row, col = adj.row.long(), adj.col.long()
-    stays = stays & keep[row] & keep[col]
     number = keep.cumsum(0) - 1
-    total = int(keep.sum())
-    row, col = number[row[stays]], number[col[stays]]
-    out = Adjacency(F.pad(torch.bincount(row, minlength=total).cumsum(0), (1, 0)), row, col, total)
+    nodes = keep.nonzero().squeeze(1)  # the two places where a GPU is waited for
+    edges = (stays & keep[adj.row] & keep[adj.col]).nonzero().squeeze(1)
+    row, col = number[adj.row[edges]], number[adj.col[edges]]
+    degree = number.new_zeros(len(nodes)).index_add_(0, row, torch.ones_like(row))
+    out = Adjacency(F.pad(degree.cumsum(0), (1, 0)), row, col, len(nodes))
     if adj.edge_codes is not None:
-        out.edge_codes, out.edge_table = adj.edge_codes[stays], adj.edge_table
+        out.edge_codes, out.edge_table = adj.edge_codes[edges], adj.edge_table
         out = masking.summed(out)
     elif adj.edge_sums is not None:
         raise ConfigError("views of graphs with edge features need the features of single edges")
-    owner = None if batch.batch is None else batch.batch[keep]
-    return Batch(batch.x[keep], out, owner, ids=batch.ids)
+    owner = None if batch.batch is None else batch.batch[nodes]
+    return Batch(batch.x[nodes], out, owner, ids=batch.ids)
 
 
 def _undirected_draw(adj: Adjacency, rate: float) -> Tensor:
@@ -119,14 +119,11 @@ def _grown(adj: Adjacency, graphs: Graphs, wanted: Tensor, published: bool) -> T
     inside = graphs.some(torch.ones_like(graphs.sizes))
     first, have = inside, torch.ones_like(wanted)
     for _ in range(int(wanted.max()) - 1):
-        beside = torch.zeros_like(inside)
-        reached = (first if published else inside)[row]
-        beside[col[reached]] = True
+        beside = torch.zeros_like(inside, dtype=torch.int32)
+        beside = beside.index_add(0, col, (first if published else inside)[row].int()) > 0
         key = torch.rand(len(inside), device=row.device) * (beside & ~inside & (have < wanted)[graphs.owner])
         best = key.new_zeros(len(wanted)).scatter_reduce(0, graphs.owner, key, "amax")
         new = (key > 0) & (key == best[graphs.owner])
-        if not bool(new.any()):
-            break
         inside = inside | new
-        have = have.index_add(0, graphs.owner[new], torch.ones_like(have[:1]).expand(int(new.sum())))
+        have = have.index_add(0, graphs.owner, new.to(have.dtype))
     return inside
