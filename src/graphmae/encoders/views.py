@@ -23,6 +23,7 @@ MIN_BAG = 32  # columns of counts from which they are a bag: fewer are numbers l
 COLUMNS, DIRECTIONS = 1024, 64  # of half of the features, at most
 LEAST = 0.2  # weight of a view
 PLACE = 0.3  # weight of structure in what the encoder is trained on
+TOLD = 0.05  # R² from a node's own features at which a column of structure counts in full; unrelated ones are noise
 SAMPLE = 20_000  # rows that directions are found from
 STRUCTURE = len(NAMES) + 2  # and how much a node's row holds, its neighbours' rows hold
 
@@ -50,6 +51,7 @@ class Views(nn.Module):
     structure_scale: Tensor
     centre_own: Tensor
     own_share: Tensor
+    structure_share: Tensor
     scale_own: Tensor
 
     def __init__(self, in_channels: int, learned_channels: int, names: Sequence[str] = VIEWS, width: int = 256) -> None:
@@ -68,6 +70,7 @@ class Views(nn.Module):
         self.register_buffer("structure_mean", torch.zeros(STRUCTURE))
         self.register_buffer("structure_scale", torch.ones(STRUCTURE))
         self.register_buffer("own_share", torch.ones(()))
+        self.register_buffer("structure_share", torch.ones(STRUCTURE))
         for name, size in self._sizes().items():
             self.register_buffer(f"centre_{name}", torch.zeros(size))
             self.register_buffer(f"scale_{name}", torch.ones(()))
@@ -107,7 +110,9 @@ class Views(nn.Module):
         views.structure_mean = around.mean(0)
         spread = around.std(0, correction=0)
         views.structure_scale = torch.where(spread > 1e-6, spread, torch.inf)
-        views._settle([views._plain(graph.x, graph.edge_index) for graph in graphs])
+        found = [views._plain(graph.x, graph.edge_index) for graph in graphs]
+        views._settle(found)
+        views.structure_share = _related(*(torch.cat([each[name] for each in found]) for name in ("structure", "own")))
         said = views.neighbours_say(graphs[0])
         views.own_share = torch.tensor(min(1.0, max(LEAST, said**-2)) if said > 0 else 1.0)
         return views
@@ -144,7 +149,7 @@ class Views(nn.Module):
             rows = total * mean.unsqueeze(1)
         back = mean * torch.zeros(nodes).index_add_(0, ends[1], mean[ends[0]])  # a walk back says nothing of neighbours
         rows = rows - back.unsqueeze(1) * given
-        own, around = (_told(view, asked, fit, held) for view in (given, rows))
+        own, around = (told(view, asked, fit, held) for view in (given, rows))
         return around / own if own > 1e-4 else 1.0
 
     @torch.no_grad()
@@ -205,13 +210,19 @@ class Views(nn.Module):
         out: Tensor = (rows - getattr(self, f"centre_{name}")) / getattr(self, f"scale_{name}")
         return out
 
+    def _weighed(self, name: str, plain: dict[str, Tensor]) -> Tensor:
+        """A view as it stands in the embedding: of the common scale, and less where it is noise."""
+        share = {"own": self.own_share, "structure": self.structure_share}
+        rows = self._scaled(name, plain[name])
+        return rows * share[name] if name in share else rows
+
     @torch.no_grad()
     def inputs(self, x: Tensor, edge_index: Tensor) -> Tensor:
         """[N, input_channels]: what the encoder is trained on, a node's own features and where it stands."""
         return self._inputs(self._plain(x, edge_index))
 
     def _inputs(self, plain: dict[str, Tensor]) -> Tensor:
-        both = [self._scaled("own", plain["own"]), PLACE * self._scaled("structure", plain["structure"])]
+        both = [self._scaled("own", plain["own"]), PLACE * self._weighed("structure", plain)]
         return torch.cat(both, dim=1) * min(self.in_channels, self.width) ** 0.5
 
     @torch.no_grad()
@@ -226,9 +237,7 @@ class Views(nn.Module):
         """[N, out_channels]: the views and what the encoder makes of a node, each of the same mean length."""
         with torch.no_grad():
             plain = self._plain(x, edge_index)
-            beside = [self._scaled(short, plain[short]) for short in (name.split("-")[0] for name in self.names)]
-            if "own" in self.names:
-                beside[self.names.index("own")] *= self.own_share
+            beside = [self._weighed(name.split("-")[0], plain) for name in self.names]
         learned = encoder(self._inputs(plain), edge_index)
         return torch.cat([*beside, self._scaled("learned", learned)], dim=1)
 
@@ -241,7 +250,7 @@ def _reduced(rows: Tensor) -> Tensor:
     return (left * values)[:, :DIRECTIONS]
 
 
-def _told(given: Tensor, asked: Tensor, fit: Tensor, held: Tensor) -> float:
+def told(given: Tensor, asked: Tensor, fit: Tensor, held: Tensor) -> float:
     """R² of the best of a few ridge regressions, on nodes held out."""
     x = (given / given.square().mean().sqrt().clamp(min=1e-12)).double()
     y, best = asked.double(), 0.0
@@ -251,6 +260,18 @@ def _told(given: Tensor, asked: Tensor, fit: Tensor, held: Tensor) -> float:
         weights = torch.linalg.solve(square + strength * len(fit) * torch.eye(len(square), dtype=x.dtype), mixed)
         best = max(best, 1 - float((y[held] - x[held] @ weights).square().sum() / spread))
     return best
+
+
+def _related(structure: Tensor, own: Tensor) -> Tensor:
+    """[STRUCTURE] weights: little for columns that a node's own features tell nothing of."""
+    if len(own) < 20:
+        return torch.ones(structure.size(1))
+    with preserved_randomness(0):
+        some = torch.randperm(len(own))[:SAMPLE]
+        given = _reduced(own[some])
+    fit, held = torch.arange(len(some)).chunk(2)
+    each = torch.tensor([told(given, column.unsqueeze(1), fit, held) for column in structure[some].t()])
+    return (each / TOLD).clamp(LEAST / 2, 1.0)
 
 
 def neighbours_say(graph: Data) -> float:

@@ -34,10 +34,23 @@ def test_every_view_has_the_same_mean_length_and_no_mean() -> None:
     views, encoder = made(data)
     rows = views.composed(encoder, data.x, data.edge_index)
     assert rows.shape == (120, views.out_channels) and views.out_channels == 3 * 40 + 7 + 8
-    for part in rows.split([40, 40, 40, 7, 8], dim=1):
+    own, one, two, structure, learned = rows.split([40, 40, 40, 7, 8], dim=1)
+    for part in (own / views.own_share, one, two, structure / views.structure_share, learned):
         assert torch.allclose(part.mean(0), torch.zeros(part.size(1)), atol=1e-5)
-        length = float(views.own_share) ** 2 if part.data_ptr() == rows.data_ptr() else 1
-        assert float(part.detach().square().sum(1).mean()) == pytest.approx(length, abs=1e-4)
+        assert float(part.detach().square().sum(1).mean()) == pytest.approx(1, abs=1e-4)
+
+
+def test_structure_that_features_tell_nothing_of_counts_little() -> None:
+    """Degrees that are drawn, and degrees that one of the columns follows."""
+    generator = torch.Generator().manual_seed(0)
+    wanted = torch.rand(400, generator=generator).square()
+    ends = torch.stack([torch.multinomial(wanted, 2000, True, generator=generator) for _ in range(2)])
+    edges = torch.unique(torch.cat([ends, ends.flip(0)], dim=1), dim=1)
+    noise = torch.randn(400, 12, generator=generator)
+    drawn = Views.fit([Data(x=noise, edge_index=edges)], 8).structure_share
+    assert float(drawn[0]) < 0.5
+    known = torch.cat([noise, wanted.unsqueeze(1)], dim=1)
+    assert float(Views.fit([Data(x=known, edge_index=edges)], 8).structure_share[0]) == 1
 
 
 def test_counts_are_weighed_by_rarity_and_numbers_standardised() -> None:
