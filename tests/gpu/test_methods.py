@@ -21,7 +21,7 @@ pytestmark = pytest.mark.gpu
 WAYS = {
     "maskgae": ["method.kind=path"],
     "joint": ["method.kind=path"],
-    "gae": ["method.variational=true"],
+    "gae": ["method.variational=true encoder.num_layers=2"],
     "dgi": ["method.score=sum"],
 }
 CASES = [(name, change) for name in methods.names() for change in ["", *WAYS.get(name, [])]]
@@ -39,7 +39,7 @@ def test_it_learns_on_cuda(name: str, change: str, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(CapturedStep, "__init__", init)
     data = gm.data.load("synthetic", num_nodes=80)
     torch.manual_seed(0)
-    model = methods.build(recipe(name, *([change] if change else [])), data.in_channels)
+    model = methods.build(recipe(name, *change.split()), data.in_channels)
     before = [weight.detach().clone() for weight in model.encoder.parameters()]
     outcome = pretrain_model(model, data, recipe(name, "train.epochs=12").train, torch.device("cuda"))
     assert math.isfinite(outcome.loss)
