@@ -110,9 +110,9 @@ class Views(nn.Module):
         views.structure_mean = around.mean(0)
         spread = around.std(0, correction=0)
         views.structure_scale = torch.where(spread > 1e-6, spread, torch.inf)
-        found = [views._plain(graph.x, graph.edge_index) for graph in graphs]
-        views._settle(found)
-        views.structure_share = _related(*(torch.cat([each[name] for each in found]) for name in ("structure", "own")))
+        plain = [views._plain(graph.x, graph.edge_index) for graph in graphs]
+        views._settle(plain)
+        views.structure_share = _related(*(torch.cat([each[name] for each in plain]) for name in ("structure", "own")))
         said = views.neighbours_say(graphs[0])
         views.own_share = torch.tensor(min(1.0, max(LEAST, said**-2)) if said > 0 else 1.0)
         return views
