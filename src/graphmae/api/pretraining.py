@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
 from pathlib import Path
@@ -11,9 +12,10 @@ import torch
 
 from ..config import Recipe, Train
 from ..data import Dataset
-from ..data.open import open_dataset
+from ..data.open import is_named, open_dataset, section_of
 from ..experiments import auto
 from ..experiments import pretrain as pretraining
+from ..experiments import select as selecting
 from ..experiments.folder import RunFolder
 from ..inference.embedding import check_width
 from ..methods import Method
@@ -24,6 +26,7 @@ from ..runtime.seed import check_seeds, preserved_randomness
 from ..training import Progress, quiet
 from ..training.progress import Display
 
+logger = logging.getLogger("graphmae")
 EPOCHS = 500  # of a model of your own parts
 
 
@@ -45,6 +48,7 @@ def pretrain(
     device: str = "auto",
     resume: bool = False,
     private: bool = False,
+    select: str = "",
     progress: bool = True,
 ) -> Method:
     """Pre-train on `data`, whatever `data.open` takes, and return the model. With `out` it is saved there.
@@ -55,13 +59,21 @@ def pretrain(
     own model were drawn when you made the parts. With `private` the checkpoint has the words and categories of tables
     as hashes only.
 
+    `select` names a label column ("y" of graphs that are no tables). Settings and views are then chosen by
+    cross-validation on the labels a probe may see, those of training and validation; `model.trained_on["selected"]`
+    says which and why. Score such a model on other labels, as `evaluate` does.
+
     Training may stop before the last epoch, where a recipe has `train.patience`: `model.trained_on` says when and why.
 
     >>> model = pretrain("auto", ["nodes.csv", "edges.csv"], out="runs/mine")  # doctest: +SKIP
     """
     used, display = resolve_device(device), Progress() if progress else quiet
     roles = {**(columns or {}), **({"private": True} if private else {})}
+    if select:
+        roles = _with_label(roles, select, data)
     if isinstance(model, Method):
+        if select:
+            raise InputError("select chooses settings of a recipe; a model of your own parts has its own")
         if list(overrides):
             raise InputError("overrides change a recipe; a model of your own parts has its settings in the arguments")
         train = Train(epochs or EPOCHS, lr, weight_decay, schedule, clip_norm, batch_size=batch_size)  # type: ignore[arg-type]
@@ -76,10 +88,24 @@ def pretrain(
     _check_private(dataset, private)
     auto.check_memory(dataset, recipe, used)
     number = 0 if seed is None else seed
-    label = f"{dataset.name}, seed {number}"
+    label, facts = f"{dataset.name}, seed {number}", {}
+    if select:
+        selected = selecting.select(recipe, dataset, number, used, folder=folder, display=display)
+        logger.info("selected by labels: %s", selected.reason)
+        recipe, facts = selected.recipe, {"selected": selected.reason}
     return pretraining.pretrain_once(
-        recipe, dataset, number, used, folder=folder, resume=resume, display=display, label=label
+        recipe, dataset, number, used, folder=folder, resume=resume, display=display, label=label, facts=facts
     )
+
+
+def _with_label(roles: Mapping[str, Any], select: str, data: Any) -> dict[str, Any]:
+    """The columns of tables by their role, with the one that settings are selected by as the label."""
+    if roles.get("label", select) not in ("", select):
+        raise InputError(f"settings are selected by the label: --label {roles['label']} and --select {select} differ")
+    is_table = is_named(data) and section_of(data)["name"] == "tables"
+    if not is_table and select != "y":
+        raise InputError(f"--select {select} names a column of a table; labels of other graphs are called y")
+    return {**roles, "label": select} if is_table else dict(roles)
 
 
 def _own(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-COLUMNS = {"id_": "id", "source": "source", "target": "target", "label": "label", "split": "split"}
+COLUMNS = {"id_": "id", "source": "source", "target": "target", "label": "label", "split": "split", "select": "label"}
 # What a command calls an argument → what `check_arguments` does.
 NAMES = {
     "checkpoint": "checkpoint", "set_": "overrides", "device": "device", "data": "data_root", "recipe": "recipe",

@@ -85,9 +85,14 @@ class Views(nn.Module):
         return min(features, width) + STRUCTURE
 
     @property
-    def out_channels(self) -> int:
+    def widths(self) -> list[int]:
+        """Of every view in the embedding, in its order; that of what was learned last."""
         sizes = self._sizes()
-        return sum(sizes[name.split("-")[0]] for name in self.names) + self.learned_channels
+        return [*(sizes[name.split("-")[0]] for name in self.names), self.learned_channels]
+
+    @property
+    def out_channels(self) -> int:
+        return sum(self.widths)
 
     @classmethod
     @torch.no_grad()

@@ -26,6 +26,8 @@ from ..runtime.files import is_empty, locked, read_json, remove_partial_files, w
 if TYPE_CHECKING:
     from ..training import TrainingState
 
+TRIALS = "trials.json"
+
 
 @dataclass(frozen=True)
 class RunFolder:
@@ -64,7 +66,7 @@ class RunFolder:
             raise InputError(f"{self.path} holds no run to resume")
         if self.holds_run and not resume:
             raise InputError(f"{self.path} already holds a run; pass --resume to go on with it or choose another --out")
-        if not self.holds_run and not is_empty(self.path):
+        if not self.holds_run and not is_empty(self.path, TRIALS):  # a search comes before the run it is for
             raise InputError(f"{self.path} exists and is not a run; choose another --out")
 
     @contextmanager
@@ -125,8 +127,12 @@ class RunFolder:
     def write_recipe_toml(self, text: str) -> None:
         write_text(self.recipe_toml, text)
 
+    def read_trials(self) -> dict[str, Any] | None:
+        path = self.path / TRIALS
+        return read_json(path) if path.is_file() else None
+
     def write_trials(self, trials: Mapping[str, Any]) -> None:
-        write_json(self.path / "trials.json", trials)
+        write_json(self.path / TRIALS, trials)
 
     def write_result(self, result: Result) -> None:
         result.save(self.path / "result.json")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -41,13 +41,16 @@ def pretrain_once(
     resume: bool = False,
     display: Display = quiet,
     label: str = "pretrain",
+    facts: Mapping[str, Any] | None = None,
 ) -> Method:
     """The model a recipe describes, pre-trained on a data set and nothing else; with a folder, saved there.
 
     Everything that would fail is refused before training begins. A folder that is finished already is left alone.
+    `facts` join what the model's card says of its training.
     """
     with preserved_randomness(check_seeds([seed])[0]), numerics(device, recipe.train.precision), ExitStack() as held:
         model = build(recipe, dataset, seed)
+        model.trained_on |= facts or {}
         check(model, dataset, recipe.train, stored=folder is not None)
         if folder is not None:
             held.enter_context(folder.claim({**recipe.to_dict(), "seed": seed}, resume))

@@ -48,9 +48,13 @@ class HiddenEdges(nn.Module):
         seen, asked = hidden_edges(graph, self.rate, self.kind, self.walk, self.leaky)
         rest = Batch(batch.x, masking.with_edges(graph, seen), batch.batch)
         code, known = encoder(batch.x, rest.edges(encoder)), undirected(graph)
-        a, b, counts = other_pairs(graph, max(known.count, 1), batch.batch)
+        ends = known.ends
+        if not asked.is_cuda:  # a recorded step computes all edges and counts some; elsewhere some are computed
+            some = asked.nonzero().squeeze(1)
+            ends, asked = (ends[0][some], ends[1][some]), asked[some]
+        a, b, counts = other_pairs(graph, max(len(asked), 1), batch.batch)
         loss = _mean(F.softplus(self.score(code, a, b)), counts.to(code.dtype))
-        loss = loss + _mean(F.softplus(-self.score(code, *known.ends)), asked.to(code.dtype))
+        loss = loss + _mean(F.softplus(-self.score(code, *ends)), asked.to(code.dtype))
         if self.count is not None:
             hidden = (~seen).to(code.dtype)
             degree = code.new_zeros(len(code)).index_add(0, graph.row.long(), hidden[: len(graph.row)])

@@ -51,9 +51,10 @@ def _trained_on(facts: Mapping[str, Any]) -> str:
     facts_shown = (
         f"{key.replace('_', ' ')}: {value:,}" if isinstance(value, int) else f"{key.replace('_', ' ')}: {value}"
         for key, value in facts.items()
-        if key != "ended"
+        if key not in ("ended", "selected")
     )
     ended = f"Training {facts['ended']}.\n\n" if "ended" in facts else ""
+    ended += f"Settings were selected by labels: {facts['selected']}.\n\n" if "selected" in facts else ""
     return f"Trained on: {'; '.join(facts_shown)}.\n\n{ended}"
 
 

@@ -104,6 +104,6 @@ def check_out(out: str | Path | None, formats: Sequence[str]) -> None:
         raise InputError(f"{path.parent} is not a folder")
 
 
-def is_empty(folder: Path) -> bool:
-    """Whether there is nothing in the folder but its lock; True where it does not exist."""
-    return not folder.exists() or (folder.is_dir() and all(file.name == LOCK for file in folder.iterdir()))
+def is_empty(folder: Path, *beside: str) -> bool:
+    """Whether there is nothing in the folder but its lock, and files named `beside`; True where it does not exist."""
+    return not folder.exists() or (folder.is_dir() and all(file.name in (LOCK, *beside) for file in folder.iterdir()))
