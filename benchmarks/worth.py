@@ -63,7 +63,8 @@ def classes(name: str, splits: int) -> dict[str, object]:
     trained = time.monotonic() - began
     graph = from_data(bare, name).single_graph()
     with preserved_randomness(0):
-        fresh = evaluation.settle_norms(pretrained.fresh_encoder(model), from_data(bare, name), CPU)
+        fresh = pretrained.fresh_encoder(model)
+        with_views = evaluation.settled(fresh, from_data(bare, name), CPU)
     rows = {
         "raw": graph.x,
         "AX": propagated(graph.x, graph.edge_index, 1),
@@ -71,6 +72,7 @@ def classes(name: str, splits: int) -> dict[str, object]:
         "NetMF": evaluation.walks_of(graph),
         "NetMF + A²X": evaluation.walks_of(graph, with_features=True),
         "untrained encoder": embed_graph(fresh, graph),
+        "views, encoder untrained": embed_graph(with_views, graph),
         "graphmae": gm.embed(model, bare),
     }
     rows["graphmae, learned part alone"] = rows["graphmae"][:, -int(model.encoder.out_channels) :]  # type: ignore[arg-type]

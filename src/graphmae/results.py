@@ -16,6 +16,7 @@ ROW_LABELS = {
     "adamic-adar": "Adamic–Adar",
     "katz": "Katz, three steps",
     "degrees": "degrees",
+    "simple-together": "simple scores together",
     "raw": "raw features",
     "averaged": "features averaged over neighbours",
     "propagated": "features averaged over two hops",

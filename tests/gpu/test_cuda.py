@@ -16,7 +16,7 @@ from graphmae.batching import GraphStore
 from graphmae.config import Finetune, Train
 from graphmae.data import GraphSet, NodeDataset
 from graphmae.data.molecules import Assay
-from graphmae.evaluation import run_supervised, settle_norms
+from graphmae.evaluation import run_supervised, settled
 from graphmae.finetuning import finetune_predictor
 from graphmae.kernels import reference
 from graphmae.layers import Linear
@@ -394,7 +394,7 @@ def test_statistics_of_an_untrained_encoder_are_the_same_on_both_devices() -> No
         torch.manual_seed(0)
         encoder = gm.encoders.GIN(8, hidden_channels=16, num_layers=3, norm="batch", dropout=0.5)
         data = gm.data.load("synthetic", num_nodes=200, num_words=8)
-        settle_norms(encoder, data, torch.device(device))
+        settled(encoder, data, torch.device(device))
         found.append(torch.cat([v.flatten().float().cpu() for k, v in encoder.state_dict().items() if "running" in k]))
     assert torch.allclose(*found, rtol=1e-3, atol=1e-4)
 

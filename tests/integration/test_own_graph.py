@@ -147,6 +147,7 @@ def test_similar_anomalies_impute_links(folder: Path, tmp_path: Path) -> None:
         "adamic-adar",
         "katz",
         "degrees",
+        "simple-together",
         "raw",
         "untrained",
     }

@@ -180,13 +180,16 @@ def links(
         display = Progress() if progress else quiet
         trained = pretraining.pretrain_once(made, seen, seed, used, display=display, label=f"links, seed {seed}")
         with numerics(used), torch.no_grad():
-            fresh = evaluation.settle_norms(pretrained.fresh_encoder(trained), seen, used)
+            fresh = evaluation.settled(pretrained.fresh_encoder(trained), seen, used)
             code = embed_graph(trained.reader, split.graph, used)
             simple = evaluation.simple_scores(split.graph.edge_index, len(split.graph.x))
             rows = evaluation.simple_rows(split)
             plain = way if way != "combined" else auto.AUTO
             rows["raw"] = evaluation.link_scores(split.graph.x, split, plain)
-            rows["untrained"] = evaluation.link_scores(embed_graph(fresh, split.graph, used), split, plain)
+            of_fresh = embed_graph(fresh, split.graph, used)
+            rows["untrained"] = evaluation.link_scores(
+                of_fresh, split, way if way != "own" else auto.AUTO, beside=simple
+            )
             own = pair_scorer(trained.cpu(), embed_graph(trained.encoder, trained.as_seen(split.graph), used))
             rows["pretrained"] = evaluation.link_scores(code, split, way, own=own, beside=simple)
         runs.append({"seed": seed, "rows": rows})

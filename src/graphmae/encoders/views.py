@@ -6,6 +6,7 @@ labels, and everything can be computed for nodes and graphs that were not there 
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 
 import torch
@@ -289,7 +290,7 @@ def neighbours_say(graph: Data) -> float:
 class Composed(nn.Module):
     """An encoder with its views as one module: features as they come in, embeddings out.
 
-    `alone`: the encoder's part only, which is what it is compared with before training.
+    `alone`: the encoder's part only, as it is trained.
     """
 
     def __init__(self, encoder: nn.Module, views: Views, alone: bool = False) -> None:
@@ -306,3 +307,9 @@ class Composed(nn.Module):
             self._known = x, edge_index, self.views.inputs(x, edge_index)
         out: Tensor = self.encoder(self._known[2], edge_index)
         return out
+
+    def with_views(self, graphs: Sequence[Data]) -> Composed:
+        """The encoder as it is beside all views, its part of the same scale as theirs on these graphs."""
+        views = copy.deepcopy(self.views)
+        views.settle(self.encoder, graphs)
+        return Composed(self.encoder, views)

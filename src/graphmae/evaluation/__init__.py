@@ -15,7 +15,7 @@ from .nodes import NodeEvaluator, walks_of
 from .simple_links import simple_scores
 from .supervised import run_supervised, supervised_scores
 from .svm import svm_folds, svm_scores
-from .untrained import settle_norms
+from .untrained import settled
 
 __all__ = [
     "BASELINES",
@@ -42,7 +42,7 @@ __all__ = [
     "roc_auc",
     "run_supervised",
     "score",
-    "settle_norms",
+    "settled",
     "simple_rows",
     "simple_scores",
     "split_edges",

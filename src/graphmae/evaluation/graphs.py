@@ -23,7 +23,7 @@ from ..runtime.errors import DataError
 from ..runtime.seed import preserved_randomness
 from .evaluator import Evaluator, MakeEncoder, Row, baseline, evaluates
 from .svm import MANY, FoldScores, Pooled, Reading, check_folds, kernel_folds, summary, svm_folds
-from .untrained import settle_norms
+from .untrained import settled
 from .weisfeiler_lehman import ITERATIONS, wl_kernels
 
 
@@ -66,7 +66,7 @@ def untrained(evaluator: GraphEvaluator, make_encoder: MakeEncoder, seeds: Seque
     rows = []
     for seed in seeds:
         with preserved_randomness(seed):
-            rows += evaluator.score(settle_norms(make_encoder(), evaluator.dataset, evaluator.device), [seed])
+            rows += evaluator.score(settled(make_encoder(), evaluator.dataset, evaluator.device), [seed])
     return rows
 
 

@@ -178,8 +178,9 @@ def pair_score(score: ScorePairs, edges: Tensor, pairs: Tensor) -> dict[str, flo
 
 
 def simple_rows(split: EdgeSplit) -> dict[str, dict[str, float]]:
-    """What every simple score makes of the test edges."""
-    scores = simple_scores(split.graph.edge_index, len(split.graph.x))
+    """What every simple score makes of the test edges, and all of them weighed together by the validation edges."""
+    scores: dict[str, ScorePairs] = simple_scores(split.graph.edge_index, len(split.graph.x))
+    scores["simple-together"] = Combined(list(scores.values()), split)
     return {name: pair_score(score, split.test, split.test_pairs) for name, score in scores.items()}
 
 

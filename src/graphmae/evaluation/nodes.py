@@ -18,7 +18,7 @@ from .linear_probe import linear_probes
 from .neighbours import neighbour_score
 from .netmf import netmf
 from .supervised import supervised_scores
-from .untrained import settle_norms
+from .untrained import settled
 
 
 @evaluates("node")
@@ -102,7 +102,7 @@ def untrained(evaluator: NodeEvaluator, make_encoder: MakeEncoder, seeds: Sequen
     rows = []
     for seed in seeds:
         with preserved_randomness(seed):
-            encoder = settle_norms(make_encoder(), evaluator.dataset, evaluator.device)
+            encoder = settled(make_encoder(), evaluator.dataset, evaluator.device)
             rows += evaluator.score(encoder, [seed])
     return rows
 

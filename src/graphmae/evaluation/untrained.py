@@ -1,8 +1,9 @@
-"""An encoder that was never trained, given what costs no training: the running statistics of its batch norms.
+"""An encoder that was never trained, given what costs no training: the statistics of its batch norms, and its views.
 
 A fresh batch norm has mean 0 and variance 1, which no data ever had. In evaluation mode it then does nothing, sums grow
 from layer to layer, and the encoder scores less than its own input. A trained encoder never meets that state, so a fair
-comparison does not put the untrained one into it.
+comparison does not put the untrained one into it. Where embeddings are made of several views, those of the untrained
+encoder are, too: what is compared is what was learned.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from torch.nn.modules.batchnorm import _NormBase
 
 from ..batching import GraphStore
 from ..data import Dataset
+from ..encoders import Composed
 from ..layers import NormAct
 from ..runtime.seed import preserved_randomness
 
@@ -23,11 +25,20 @@ AT_ONCE = 256
 
 
 @torch.no_grad()
-def settle_norms(encoder: nn.Module, dataset: Dataset, device: torch.device) -> nn.Module:
+def settled(encoder: nn.Module, dataset: Dataset, device: torch.device) -> nn.Module:
+    """A fresh encoder as a baseline: its batch norms settled in place, and beside it the views it has."""
+    settle_norms(encoder, dataset, device)
+    if not isinstance(encoder, Composed):
+        return encoder
+    return encoder.cpu().with_views(dataset.pretrain_graphs()).eval()
+
+
+@torch.no_grad()
+def settle_norms(encoder: nn.Module, dataset: Dataset, device: torch.device) -> None:
     """Set the statistics of every batch norm by one pass over the unlabelled graphs, in place, without dropout."""
     norms = [m for m in encoder.modules() if isinstance(m, _NormBase) and m.running_mean is not None]
     if not norms:
-        return encoder
+        return
     momenta, seen = [norm.momentum for norm in norms], 0
     encoder.to(device).eval()
     for norm in norms:
@@ -42,7 +53,7 @@ def settle_norms(encoder: nn.Module, dataset: Dataset, device: torch.device) -> 
             encoder(x, graph)
     for norm, momentum in zip(norms, momenta, strict=True):
         norm.momentum = momentum
-    return encoder.eval()
+    encoder.eval()
 
 
 def _batches(encoder: nn.Module, dataset: Dataset, device: torch.device) -> Iterator[tuple[Tensor, Any]]:

@@ -172,7 +172,7 @@ class _Arena:
         elif name == "untrained":
             seen = self.dataset.with_graph(split.graph)
             with preserved_randomness(seed):
-                rows = embed_graph(evaluation.settle_norms(make(), seen, self.device), split.graph, self.device)
+                rows = embed_graph(evaluation.settled(make(), seen, self.device), split.graph, self.device)
         return evaluation.link_scores(rows, split)["roc-auc"]
 
     def _split(self, seed: int) -> evaluation.EdgeSplit:

@@ -99,7 +99,7 @@ def run_seed(
     rows = {**fingerprint_rows(recipe, assay), **shared}
     if "frozen" in settings.baselines:
         with preserved_randomness(seed):
-            fresh = evaluation.settle_norms(pretrained.fresh_encoder(network), assay, device)
+            fresh = evaluation.settled(pretrained.fresh_encoder(network), assay, device)
             rows["frozen-untrained"] = evaluation.frozen_scores(fresh, assay, settings.readout, device)
     if "scratch" in settings.baselines:
         rows["scratch"] = tuned(lambda: pretrained.fresh_encoder(network), "scratch")[1]

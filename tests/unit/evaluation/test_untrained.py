@@ -8,11 +8,15 @@ from torch import nn
 from torch_geometric.data import Data
 
 import graphmae as gm
-from graphmae import encoders
+from graphmae import encoders, pretrained
 from graphmae.config import Evaluation
-from graphmae.data import GraphSet, NodeDataset
-from graphmae.evaluation import GraphEvaluator, NodeEvaluator, settle_norms
+from graphmae.data import GraphSet, NodeDataset, load
+from graphmae.evaluation import GraphEvaluator, NodeEvaluator
+from graphmae.evaluation import settled as settle
 from graphmae.evaluation.graphs import pooled_layers
+from graphmae.experiments import pretrain as pretraining
+from graphmae.experiments.auto import recipe_for
+from graphmae.inference.embedding import embed_graph
 from graphmae.runtime.seed import preserved_randomness
 
 CPU = torch.device("cpu")
@@ -39,7 +43,7 @@ def norms_of(encoder: nn.Module) -> list[nn.BatchNorm1d]:
 def settled(dropout: float = 0.5, labels: bool = True) -> nn.Module:
     with preserved_randomness(0):
         encoder = encoders.GIN(3, hidden_channels=16, num_layers=3, norm="batch", dropout=dropout)
-    return settle_norms(encoder, graphs(with_labels=labels), CPU)
+    return settle(encoder, graphs(with_labels=labels), CPU)
 
 
 def test_statistics_are_those_of_the_data() -> None:
@@ -49,7 +53,7 @@ def test_statistics_are_those_of_the_data() -> None:
     assert all(not torch.equal(norm.running_mean, torch.zeros(norm.num_features)) for norm in norms)
     with preserved_randomness(0):  # 60 graphs are one batch: normalised by them, the last layer is centred
         again = encoders.GIN(3, hidden_channels=16, num_layers=3, norm="batch", dropout=0.0, activation="none")
-    settle_norms(again, graphs(), CPU)
+    settle(again, graphs(), CPU)
     whole = graphs()
     nodes = again(whole.x, whole.edge_index + whole.first_node())
     assert nodes.mean(0).abs().max() < 5e-3  # the variance is divided by n - 1 in one place and by n in the other
@@ -68,7 +72,7 @@ def test_no_labels_no_dropout_no_randomness() -> None:
 def test_an_encoder_without_batch_norm_is_left_alone() -> None:
     encoder = encoders.GIN(3, hidden_channels=8, norm="layer")
     before = {key: value.clone() for key, value in encoder.state_dict().items()}
-    settle_norms(encoder, graphs(), CPU)
+    settle(encoder, graphs(), CPU)
     assert all(torch.equal(before[key], value) for key, value in encoder.state_dict().items())
 
 
@@ -95,12 +99,12 @@ def test_no_baseline_is_evaluated_with_statistics_that_were_never_set(name: str,
     def fresh(width: int) -> nn.Module:
         return encoders.build(name, in_channels=width, hidden_channels=8, norm="batch")
 
-    trained = settle_norms(fresh(3), graphs(), CPU)
+    trained = settle(fresh(3), graphs(), CPU)
     settings = Evaluation(baselines=("untrained",), choose=False, epochs=2)
     GraphEvaluator(graphs(), settings, CPU).rows(trained, lambda: fresh(3), [0])
     nodes = gm.data.load("synthetic", num_nodes=120)
     assert isinstance(nodes, NodeDataset)
-    trained = settle_norms(fresh(nodes.in_channels), nodes, CPU)
+    trained = settle(fresh(nodes.in_channels), nodes, CPU)
     NodeEvaluator(nodes, settings, CPU).rows(trained, lambda: fresh(nodes.in_channels), [0])
     assert len(looked_at) == 4
     for encoder in looked_at:
@@ -118,7 +122,7 @@ def test_the_untrained_row_is_not_below_raw_features_for_want_of_statistics() ->
     def fresh() -> nn.Module:
         return encoders.GIN(3, hidden_channels=16, num_layers=4, norm="batch")
 
-    table = GraphEvaluator(data, settings, CPU).rows(settle_norms(fresh(), data, CPU), fresh, [0])[0]
+    table = GraphEvaluator(data, settings, CPU).rows(settle(fresh(), data, CPU), fresh, [0])[0]
     assert table["untrained"].scores["chosen"] >= table["raw"].scores["chosen"]
 
 
@@ -131,7 +135,23 @@ def test_a_last_graph_alone_does_not_make_half_of_the_statistics(monkeypatch: py
         monkeypatch.setattr(untrained, "AT_ONCE", size)
         with preserved_randomness(0):
             encoder = encoders.GIN(3, hidden_channels=8, num_layers=1, norm="batch")
-        settle_norms(encoder, graphs(60), CPU)
+        settle(encoder, graphs(60), CPU)
         found.append(encoder.blocks[0].finish.norm.running_mean)
     assert torch.allclose(found[0], found[1])
     assert (found[0] - found[2]).abs().max() < 0.35 * found[0].abs().max()
+
+
+def test_an_untrained_encoder_has_the_views_the_trained_one_has() -> None:
+    """Otherwise what the views give would count as learned."""
+    data = load("synthetic").graphs[0]
+    recipe, dataset = recipe_for(Data(x=data.x, edge_index=data.edge_index), overrides=["train.epochs=1"])
+    model = pretraining.build(recipe, dataset)
+    assert model.views is not None
+    baseline = settle(pretrained.fresh_encoder(model), dataset, CPU)
+    graph = dataset.single_graph()
+    rows, views = embed_graph(baseline, graph), embed_graph(model.reader, graph)
+    learned = model.views.learned_channels
+    assert rows.shape == views.shape
+    assert torch.equal(rows[:, :-learned], views[:, :-learned])  # the same views
+    lengths = rows[:, -learned:].square().sum(1).mean().sqrt()
+    assert 0.9 < float(lengths) < 1.1  # its part of the same scale
