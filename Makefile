@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 export GOMP_SPINCOUNT ?= 3000
 
-.PHONY: demo test lint unit clean
+.PHONY: demo test lint unit wheel lowest clean
 
 demo: $(STAMP)
 	$(BIN)/graphmae demo
@@ -19,6 +19,25 @@ lint: $(STAMP)
 
 unit: $(STAMP)
 	$(BIN)/python -m pytest -n auto --dist loadfile
+
+# The wheel as a user gets it: alone in an empty environment, without extras.
+WHEEL := build/wheel
+wheel:
+	rm -rf $(WHEEL) && mkdir -p $(WHEEL)
+	$(PYTHON) -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir $(WHEEL) .
+	$(PYTHON) -m venv $(WHEEL)/env
+	$(WHEEL)/env/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
+	$(WHEEL)/env/bin/python -m pip install --quiet --disable-pip-version-check $(WHEEL)/*.whl
+	$(WHEEL)/env/bin/python tests/packaging/core_only.py
+	cd $(WHEEL) && env/bin/graphmae demo
+
+# The tests with the lowest versions that are allowed.
+LOWEST := build/lowest
+lowest:
+	test -x $(LOWEST)/bin/python || $(PYTHON) -m venv $(LOWEST)
+	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
+	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check --constraint .ci/lowest.txt --editable '.[dev,mol]'
+	$(LOWEST)/bin/python -m pytest -n auto --dist loadfile tests/unit tests/contract tests/integration
 
 # torch first and pinned: the index's newest build would pull gigabytes of CUDA libraries.
 $(STAMP): pyproject.toml

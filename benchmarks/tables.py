@@ -11,6 +11,8 @@ import statistics
 from pathlib import Path
 from typing import Any
 
+from scipy.stats import spearmanr
+
 from graphmae.report import read_ledger
 from graphmae.report.figures import figures
 from graphmae.report.ledger import published_cell
@@ -81,14 +83,15 @@ def worth_classes() -> str:
     """Accuracy of the defaults on six real graphs, beside what a user could do in ten lines."""
     found = load("worth.json")["classes"]
     rows = list(next(iter(found.values()))["random"])
-    lines = [f"| | {' | '.join(rows)} |", "|---" * (len(rows) + 1) + "|"]
+    lines = [f"| | {' | '.join(rows)} | seconds |", "|---" * (len(rows) + 2) + "|"]
     for kind, title in (("random", ""), ("published", ", published splits")):
         for name, scores in found.items():
             if kind in scores:
                 means = [sum(scores[kind][row]) / len(scores[kind][row]) for row in rows]
                 cells = [f"**{mean:.1f}**" if mean == max(means) else f"{mean:.1f}" for mean in means]
                 few = len(scores[kind]["raw"])
-                lines.append(f"| {name}{title}{'' if few == 10 else f' ({few} splits)'} | {' | '.join(cells)} |")
+                which = f"{name}{title}{'' if few == 10 else f' ({few} splits)'}"
+                lines.append(f"| {which} | {' | '.join(cells)} | {scores['seconds']:.0f} |")
     return "\n".join(lines)
 
 
@@ -98,12 +101,37 @@ def worth_links() -> str:
     if not found:
         return "Not run yet."
     rows = list(next(iter(found.values()))["uniform"])
-    lines = [f"| | pairs | {' | '.join(rows)} |", "|---" * (len(rows) + 2) + "|"]
+    lines = [f"| | pairs | {' | '.join(rows)} | seconds |", "|---" * (len(rows) + 3) + "|"]
     for name, scores in found.items():
         for kind in ("uniform", "hard"):
             means = [scores[kind][row] for row in rows]
             cells = [f"**{mean:.1f}**" if mean == max(means) else f"{mean:.1f}" for mean in means]
-            lines.append(f"| {name} | {kind} | {' | '.join(cells)} |")
+            lines.append(f"| {name} | {kind} | {' | '.join(cells)} | {scores['seconds']:.0f} |")
+    return "\n".join(lines)
+
+
+def criterion() -> str:
+    """Rank correlation, over settings, of what is measured without labels with a probe's accuracy."""
+    found = load("criterion.json")
+    names = list(next(iter(next(iter(found.values()))["short"].values()))["measures"])
+    lines = [f"| | settings | {' | '.join(names)} | accuracy, lowest to highest |", "|---" * (len(names) + 3) + "|"]
+    for graph, kinds in found.items():
+        settings = list(kinds["short"].values())
+        scores = [one["embedding test"] for one in settings]
+        ranks = [spearmanr([one["measures"][name] for one in settings], scores)[0] for name in names]
+        cells = " | ".join(f"{rank:.2f}" for rank in ranks)
+        lines.append(f"| {graph} | {len(settings)} | {cells} | {min(scores):.1f} to {max(scores):.1f} |")
+    return "\n".join(lines)
+
+
+def best_of_settings() -> str:
+    """The default beside the settings that did best on validation, all trained in full."""
+    lines = ["| | default | best on validation | its settings |", "|---|---|---|---|"]
+    for graph, kinds in load("criterion.json").items():
+        if full := kinds.get("full"):
+            best = max(full.values(), key=lambda one: one["embedding validation"])
+            shown = ", ".join(f"`{text}`" for text in best["changes"]) or "the default"
+            lines.append(f"| {graph} | {full['0']['embedding test']:.1f} | {best['embedding test']:.1f} | {shown} |")
     return "\n".join(lines)
 
 
@@ -201,6 +229,8 @@ TABLES = {
     "own-results": own_results,
     "worth-classes": worth_classes,
     "worth-links": worth_links,
+    "criterion": criterion,
+    "best-of-settings": best_of_settings,
 }
 FILES = ("README.md", "docs/own-graph.md", "docs/results.md", "docs/methods.md")
 FIGURES = ROOT / "docs/figures"

@@ -94,10 +94,8 @@ def classes(name: str, splits: int) -> dict[str, object]:
 
 def links(name: str, seed: int = 0) -> dict[str, object]:
     data, _ = read(name)
-    dataset = from_data(Data(x=data.x, edge_index=data.edge_index), name)
-    recipe, _ = auto.recipe_for(Data(x=data.x, edge_index=data.edge_index), "default-links")
+    recipe, dataset = auto.links_recipe_for(Data(x=data.x, edge_index=data.edge_index))
     graph = dataset.single_graph()
-    recipe = recipe.override(f"train.epochs={auto.link_epochs(graph)}")
     began = time.monotonic()
     split = evaluation.split_edges(graph, 0.1, seed)
     model = pretraining.pretrain_once(recipe, dataset.with_graph(split.graph), seed, CPU)

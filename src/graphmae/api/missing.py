@@ -20,7 +20,6 @@ from ..runtime.files import check_out
 from ..runtime.seed import check_seeds
 from ..training import Progress, quiet
 
-LINKS = "default-links"
 FORMATS = (".csv", ".tsv", ".parquet")
 logger = logging.getLogger("graphmae")
 
@@ -61,13 +60,11 @@ def predict_links(
     if k < 1:
         raise InputError(f"k must be at least 1, not {k}")
     used = resolve_device(device)
-    made, dataset = auto.recipe_for(data, LINKS if recipe == auto.AUTO else recipe, overrides, columns, data_root)
+    made, dataset = auto.links_recipe_for(data, recipe, overrides, columns, data_root)
     ids = _ids(dataset)
     names = strings(ids).tolist()
     if node is not None and node not in names:
         raise InputError(unknown("node", node, names[:5000])[:200])
-    if made.train.parts == 1 and (parts := auto.parts_for(len(names))) > 1:
-        made = made.override(f"train.parts={parts}")
     found = missing_links.predict(
         made,
         dataset,

@@ -35,7 +35,6 @@ from ..runtime.seed import check_seeds
 from ..training import Progress, quiet
 from .embedding import embed
 
-LINKS = "default-links"
 RANDOM_PAIRS = 20_000  # a percentile is counted among
 logger = logging.getLogger("graphmae")
 
@@ -163,16 +162,11 @@ def links(
     if way not in (*evaluation.LINK_WAYS, "own"):
         raise ConfigError(unknown("way to score links", way, (*evaluation.LINK_WAYS, "own")))
     if recipe == auto.AUTO:
-        recipe = LINKS
-        logger.info("links: MaskGAE, which learns from hidden edges (recipe %s); GraphMAE is --recipe default", LINKS)
-    changes = list(overrides)
-    made, dataset = auto.recipe_for(data, recipe, changes, columns, data_root)
+        logger.info(
+            "links: MaskGAE, which learns from hidden edges (recipe %s); GraphMAE is --recipe default", auto.LINKS
+        )
+    made, dataset = auto.links_recipe_for(data, recipe, overrides, columns, data_root)
     graph, runs = dataset.single_graph(), []
-    if recipe == LINKS and not any(text.startswith("train.epochs") for text in changes):
-        made = made.override(f"train.epochs={auto.link_epochs(graph)}")
-    if made.train.parts == 1 and (parts := auto.parts_for(len(graph.x))) > 1:
-        made = made.override(f"train.parts={parts}")
-        logger.info("links: %d parts, as the graph has more than %d nodes", parts, auto.MAX_NODES)
     for seed in numbers:
         split = evaluation.split_edges(graph, share, seed, negatives=negatives)
         seen = dataset.with_graph(split.graph)

@@ -25,11 +25,12 @@ from ..runtime.errors import InputError
 # The sections pre-training uses.
 PRETRAINING = ("about", "data", "method", "mask", "encoder", "decoder", "loss", "train", "embedding", "evaluation")
 AUTO = "auto"  # the recipe is chosen by the data
+LINKS = "default-links"
 logger = logging.getLogger("graphmae")
 MAX_NODES = 400_000  # at once; beyond it a graph is trained in parts
 PART_NODES = 100_000
 LARGE = 50_000
-LINK_EDGES = 50_000  # up to which links are learned for 500 epochs
+LINK_WORK = 8_000  # nodes, and a quarter of the edges, up to which links are learned for 500 epochs
 WIDTH = 256  # of features, beyond which they are reduced
 UNALIKE = 0.2  # share of what own features tell, below which neighbours tell little
 
@@ -89,10 +90,30 @@ def parts_for(nodes: int) -> int:
     return -(-nodes // PART_NODES) if nodes > MAX_NODES else 1
 
 
+def links_recipe_for(
+    source: Any,
+    recipe: Recipe | str | Path = AUTO,
+    overrides: Iterable[str] = (),
+    columns: Mapping[str, Any] | None = None,
+    root: str | Path | None = None,
+) -> tuple[Recipe, Any]:
+    """The recipe for predicting links, and the data, as `recipe_for` gives them; "auto" is `default-links`."""
+    changes = list(overrides)
+    by_default = recipe == AUTO
+    made, dataset = recipe_for(source, LINKS if by_default else recipe, changes, columns, root)
+    graph = dataset.single_graph()
+    if by_default and not any(text.startswith("train.epochs") for text in changes):
+        made = made.override(f"train.epochs={link_epochs(graph)}")
+    if made.train.parts == 1 and (parts := parts_for(len(graph.x))) > 1:
+        made = made.override(f"train.parts={parts}")
+        logger.info("links: %d parts, as the graph has more than %d nodes", parts, MAX_NODES)
+    return made, dataset
+
+
 def link_epochs(graph: Data) -> int:
-    """How long `default-links` trains: the more edges, the more each epoch teaches, and the longer it takes."""
+    """How long `default-links` trains: on larger graphs an epoch teaches more, and takes longer."""
     edges = int((graph.edge_index[0] < graph.edge_index[1]).sum())
-    return int(min(500, max(50, 500 * LINK_EDGES / max(edges, 1))))
+    return int(min(500, max(50, 500 * LINK_WORK / (len(graph.x) + edges / 4))))
 
 
 def _shown(source: Any) -> str:
