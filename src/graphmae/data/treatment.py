@@ -41,8 +41,8 @@ TABLE = {
 OF_NODES = {"features": str, "self_loops": bool, "moments?": MOMENTS}
 OF_GRAPHS = {"features": str, "self_loops": bool, "coalesce?": bool, "codes?": [int]}
 KNOWN = {
-    **{kind: OF_NODES for kind in get_args(Features)},
-    **{kind: OF_GRAPHS for kind in ("labels", "degree", "attributes", "attributes+labels", "constant")},
+    **dict.fromkeys(get_args(Features), OF_NODES),
+    **dict.fromkeys(("labels", "degree", "attributes", "attributes+labels", "constant"), OF_GRAPHS),
     "molecule": {"features": str, "self_loops": bool},
     "table": TABLE,
 }

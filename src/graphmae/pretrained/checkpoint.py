@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from safetensors.torch import save_file
 from torch import nn
 
 from .. import decoders, encoders, losses, masking
@@ -18,6 +17,7 @@ from ..registry import Registry, arguments_of
 from ..runtime.environment import package_version
 from ..runtime.errors import ConfigError, InputError
 from ..runtime.files import replacing, write_json, write_text
+from ..runtime.tensors import write_tensors
 from .card import card
 from .locations import read_kind
 from .weights import build_to_fit, fill, is_training_only
@@ -45,7 +45,7 @@ def write(folder: Path, module: nn.Module, config: dict[str, Any], readme: str) 
         if not is_training_only(module, key)
     }
     with replacing(folder / "model.safetensors") as partial:
-        save_file(weights, partial)
+        write_tensors(partial, weights)
     write_text(folder / "README.md", readme)
     write_json(folder / "config.json", config)
     return folder

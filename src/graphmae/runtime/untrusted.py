@@ -19,7 +19,8 @@ from .errors import DataError, InputError
 TRUST = "GRAPHMAE_TRUST"
 HOW_TO_TRUST = f"if you trust where it came from, say so: graphmae --trust …, or {TRUST}=1"
 MOST_UNPACKED, MOST_RATIO = 1 << 29, 100  # bytes; a larger file must not be so much larger than its archive
-MOST_ITEMS = 10**8  # numbers or cells a small file may stand for
+MOST_ITEMS = 10**8  # numbers a small file may stand for
+MOST_CELLS = 10**7  # of a table; more must not be so many more than its bytes
 
 
 def is_trusted() -> bool:
@@ -53,6 +54,13 @@ def refuse_bomb(path: str | Path, unpacked: int) -> None:
             f"{path} unpacks to more than {MOST_RATIO} times its size and {MOST_UNPACKED >> 20} MB, as a file made to "
             f"fill the memory does; {HOW_TO_TRUST}"
         )
+
+
+def refuse_many(path: str | Path, cells: int) -> None:
+    """The same for a table, by how many cells it says it has."""
+    if cells > MOST_CELLS and cells > MOST_RATIO * Path(path).stat().st_size and not is_trusted():
+        size = f"{cells:,} cells in {Path(path).stat().st_size:,} bytes"
+        raise DataError(f"{path} has {size}, as a file made to fill the memory has; {HOW_TO_TRUST}")
 
 
 def refuse_zip_bomb(path: str | Path) -> None:

@@ -245,7 +245,7 @@ def _dtype(record: Any) -> np.dtype:
     order, inner = state[1], state[2:5]
     if not isinstance(order, str) or order not in ("<", ">", "|", "=") or any(part is not None for part in inner):
         _refuse("an array of something other than plain numbers")
-    return np.dtype(code).newbyteorder(order)
+    return np.dtype(f"{order}{code}")
 
 
 def _bytes(record: Any) -> bytes:

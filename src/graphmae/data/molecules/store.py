@@ -16,6 +16,7 @@ import shutil
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, islice
@@ -29,16 +30,16 @@ from torch import Tensor
 
 from ...runtime.environment import cpu_count
 from ...runtime.errors import DataError, InputError
-from ...runtime.files import replacing, write_json
+from ...runtime.files import read_json, replacing, write_json
 from ..dataset import Dataset
 from ..graphset import GraphSet
+from .integrity import LOOP_CODE, DamagedStore, check_arrays, check_codes
 from .lines import Line, read_lines
 from .smiles import ATOMS, BOND_TYPES, CHIRALITIES, DIRECTIONS, MASKED, SELF_LOOP, parse, rdkit, silenced
 
 FORMAT = 1
 PART = 20_000  # lines a worker takes at a time
 FEW = 5_000
-LOOP_CODE = 12  # after the kinds of bonds; one more is a masked bond
 EDGE_CHANNELS = 12  # types and directions, filled up to a multiple of four
 ARRAYS = ("sizes", "atoms", "bonds", "kinds", "lines")
 
@@ -69,10 +70,15 @@ class MoleculeStore(Dataset):
         folder = Path(folder)
         if not (folder / "meta.json").is_file():
             raise DataError(f"{folder} is not a complete store of molecules; pre-training on its .smi file builds one")
-        meta = json.loads((folder / "meta.json").read_text())
+        meta = read_json(folder / "meta.json")
         if meta.get("format") != FORMAT:
             raise DataError(f"{folder} has format {meta.get('format')}, this version reads {FORMAT}; build it again")
-        return cls(folder, meta, *(np.load(folder / f"{name}.npy", mmap_mode="r") for name in ARRAYS))
+        try:
+            arrays = [np.load(folder / f"{name}.npy", mmap_mode="r") for name in ARRAYS]
+            check_arrays(meta, *arrays)
+        except (OSError, ValueError, TypeError, EOFError) as error:
+            raise DamagedStore(f"{folder} is damaged ({error}); delete it, and it is built again") from None
+        return cls(folder, meta, *arrays)
 
     def __len__(self) -> int:
         return len(self.sizes)
@@ -102,10 +108,11 @@ class MoleculeStore(Dataset):
     def derived(self, name: str, make: Callable[[], np.ndarray]) -> np.ndarray:
         """Something that follows from the molecules alone: made once, kept beside them as `name`.npy."""
         path = self.folder / f"{name}.npy"
-        if not path.is_file():
-            made = make()
-            with replacing(path) as partial:
-                np.save(partial, made)
+        with suppress(OSError, ValueError, EOFError):  # not there yet, or damaged: made again
+            return np.load(path)
+        made = make()
+        with replacing(path) as partial:
+            np.save(partial, made)
         return np.load(path)
 
     @cached_property
@@ -144,6 +151,7 @@ def as_graphs(name: str, sizes: np.ndarray, atoms: np.ndarray, bonds: np.ndarray
     edge_ptr = 2 * bond_ptr + node_ptr
     of_bond = np.repeat(np.arange(len(sizes)), counts[:, 1])
     of_atom = np.repeat(np.arange(len(sizes)), counts[:, 0])
+    check_codes(counts, of_bond, atoms, bonds, kinds)
     # Where in the list of edges: what came before the molecule, then its own, counted from there.
     ahead = edge_ptr[of_bond] + np.arange(len(bonds)) - bond_ptr[of_bond]
     loops = edge_ptr[of_atom] + 2 * counts[of_atom, 1] + np.arange(len(atoms)) - node_ptr[of_atom]
@@ -253,7 +261,7 @@ def _claim(folder: Path, made_of: dict[str, Any]) -> None:
     note = folder / "parts" / "made_of.json"
     for known in (folder / "meta.json", note):
         if known.is_file():
-            before = json.loads(known.read_text())
+            before = read_json(known)
             if {key: before.get(key) for key in made_of} != made_of:
                 raise InputError(f"{folder} holds molecules of other files; choose another folder")
             return
