@@ -7,12 +7,10 @@ import hashlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-import torch
-from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from ..runtime.files import replacing
-from ..runtime.tensors import write_tensors
+from ..runtime.tensors import Damaged, read_tensors, write_tensors
 from .sources import cache_root, sha256
 
 VERSION = 2  # raise when a reader's output changes
@@ -28,7 +26,7 @@ def cached(name: str, files: Mapping[str, Path], read: Callable[[], dict[str, Te
     tensors = {key: tensor.contiguous() for key, tensor in read().items()}
     # A cache that cannot be written costs time, nothing else.
     with contextlib.suppress(OSError), replacing(path) as partial:
-        write_tensors(partial, tensors, {"digest": _digest(tensors)})
+        write_tensors(partial, tensors)
     return tensors
 
 
@@ -37,19 +35,6 @@ def _read(path: Path) -> dict[str, Tensor] | None:
     if not path.is_file():
         return None
     try:
-        with safe_open(path, framework="pt") as file:
-            wanted = (file.metadata() or {}).get("digest")
-            tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
-    except (SafetensorError, OSError, ValueError, TypeError, RuntimeError):
+        return read_tensors(path, must_have_digest=True)
+    except Damaged:
         return None
-    return tensors if wanted == _digest(tensors) else None
-
-
-def _digest(tensors: Mapping[str, Tensor]) -> str:
-    """Of names, types, shapes and numbers: one flipped bit in an edge would point anywhere in memory."""
-    digest = hashlib.sha256()
-    for key in sorted(tensors):
-        value = tensors[key].contiguous()
-        digest.update(f"{key};{value.dtype};{tuple(value.shape)};".encode())
-        digest.update(value.view(-1).view(torch.uint8).numpy().data if value.numel() else b"")
-    return digest.hexdigest()

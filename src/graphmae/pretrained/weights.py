@@ -13,12 +13,11 @@ from threading import get_ident
 from typing import Any, TypeVar
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.nn.modules import module as registration
 
 from ..runtime.errors import ConfigError, InputError
+from ..runtime.tensors import Damaged, read_tensors
 from ..runtime.untrusted import refuse_special
 
 MOST_HEADER = 1 << 25
@@ -140,8 +139,8 @@ def fill(module: nn.Module, folder: Path) -> None:
     path = folder / "model.safetensors"
     refuse_special(path)
     try:
-        weights = {_own_name(key): value for key, value in load_file(path).items()}
-    except (SafetensorError, OSError, ValueError, KeyError, TypeError) as error:
+        weights = {_own_name(key): value for key, value in read_tensors(path).items()}
+    except Damaged as error:
         raise InputError(f"{folder}: model.safetensors is damaged ({_short(error)})") from None
     refuse_not_finite(module, weights, str(folder))
     kept = {key: value for key, value in module.state_dict().items() if is_training_only(module, key)}

@@ -2,21 +2,53 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
 
-def write_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict[str, str] | None = None) -> None:
-    """A safetensors file, readable for whom other new files are; the library makes it for its owner alone."""
+class Damaged(ValueError):
+    """A file of tensors that is not what was written."""
+
+
+def write_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
+    """A safetensors file with a digest of its content, and the permissions other new files have.
+
+    The library itself makes it readable for its owner alone.
+    """
     path.touch()
     mode = path.stat().st_mode & 0o777
-    save_file(tensors, path, metadata)
+    save_file(tensors, path, {"digest": _digest(tensors)})
     path.chmod(mode)
+
+
+def read_tensors(path: Path, must_have_digest: bool = False) -> dict[str, Tensor]:
+    """What `write_tensors` wrote, or `Damaged`. Files of other programs have no digest."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            wanted = (file.metadata() or {}).get("digest")
+            tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
+    except (SafetensorError, OSError, ValueError, TypeError, RuntimeError, KeyError) as error:
+        raise Damaged(" ".join(str(error).split())[:300]) from None
+    if (must_have_digest or wanted is not None) and wanted != _digest(tensors):
+        raise Damaged("its numbers are not those that were written")
+    return tensors
+
+
+def _digest(tensors: Mapping[str, Tensor]) -> str:
+    """Of names, types, shapes and numbers: one flipped bit in an edge would point anywhere in memory."""
+    digest = hashlib.sha256()
+    for key in sorted(tensors):
+        value = tensors[key].contiguous()
+        digest.update(f"{key};{value.dtype};{tuple(value.shape)};".encode())
+        digest.update(value.view(-1).view(torch.uint8).numpy().data if value.numel() else b"")
+    return digest.hexdigest()
 
 
 def unusual(value: Any) -> str:
@@ -28,13 +60,7 @@ def unusual(value: Any) -> str:
     if type(value) not in (Tensor, torch.nn.Parameter):
         return f"a {type(value).__name__}"
     if value.layout != torch.strided or value.is_nested or value.is_quantized:
-        return (
-            "a nested tensor"
-            if value.is_nested
-            else "a sparse tensor"
-            if value.is_sparse
-            else "a tensor that is not dense"
-        )
+        return "a nested tensor" if value.is_nested else "a sparse or quantised tensor"
     if value.is_meta or value.device.type != "cpu":
         return "a tensor without numbers"
     stored = value.untyped_storage().nbytes() // value.element_size()

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 from ...runtime.errors import DataError
+from .bonds import LOOP_CODE
 from .smiles import ATOMS, CHIRALITIES
-
-LOOP_CODE = 12  # after the kinds of bonds; one more is a masked bond
 
 
 class DamagedStore(DataError):

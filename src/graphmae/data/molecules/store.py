@@ -33,14 +33,14 @@ from ...runtime.errors import DataError, InputError
 from ...runtime.files import read_json, replacing, write_json
 from ..dataset import Dataset
 from ..graphset import GraphSet
-from .integrity import LOOP_CODE, DamagedStore, check_arrays, check_codes
+from .bonds import LOOP_CODE, bond_sums, bond_table
+from .integrity import DamagedStore, check_arrays, check_codes
 from .lines import Line, read_lines
-from .smiles import ATOMS, BOND_TYPES, CHIRALITIES, DIRECTIONS, MASKED, SELF_LOOP, parse, rdkit, silenced
+from .smiles import ATOMS, CHIRALITIES, parse, rdkit, silenced
 
 FORMAT = 1
 PART = 20_000  # lines a worker takes at a time
 FEW = 5_000
-EDGE_CHANNELS = 12  # types and directions, filled up to a multiple of four
 ARRAYS = ("sizes", "atoms", "bonds", "kinds", "lines")
 
 
@@ -76,7 +76,7 @@ class MoleculeStore(Dataset):
         try:
             arrays = [np.load(folder / f"{name}.npy", mmap_mode="r") for name in ARRAYS]
             check_arrays(meta, *arrays)
-        except (OSError, ValueError, TypeError, EOFError) as error:
+        except Exception as error:  # a damaged array can raise anything; all of it means the same to the user
             raise DamagedStore(f"{folder} is damaged ({error}); delete it, and it is built again") from None
         return cls(folder, meta, *arrays)
 
@@ -108,7 +108,7 @@ class MoleculeStore(Dataset):
     def derived(self, name: str, make: Callable[[], np.ndarray]) -> np.ndarray:
         """Something that follows from the molecules alone: made once, kept beside them as `name`.npy."""
         path = self.folder / f"{name}.npy"
-        with suppress(OSError, ValueError, EOFError):  # not there yet, or damaged: made again
+        with suppress(Exception):  # not there yet, or damaged in whatever way: made again
             return np.load(path)
         made = make()
         with replacing(path) as partial:
@@ -169,18 +169,10 @@ def as_graphs(name: str, sizes: np.ndarray, atoms: np.ndarray, bonds: np.ndarray
         torch.from_numpy(node_ptr),
         torch.from_numpy(edge_ptr),
         treatment={"features": "molecule", "self_loops": True},
-        edge_sums=torch.from_numpy(_bond_sums(bonds + node_ptr[of_bond][:, None], kinds, len(atoms))),
+        edge_sums=torch.from_numpy(bond_sums(bonds + node_ptr[of_bond][:, None], kinds, len(atoms))),
         edge_codes=torch.from_numpy(codes),
-        edge_table=_bond_table(),
+        edge_table=bond_table(),
     )
-
-
-def _bond_table() -> torch.Tensor:
-    """[14, 12] the features of every kind of bond, of a self-loop and of a masked bond."""
-    kinds = torch.arange(LOOP_CODE)
-    types = torch.cat([kinds % 4, torch.tensor([SELF_LOOP, MASKED])])
-    ways = torch.cat([kinds // 4, torch.tensor([0, 0])])
-    return torch.eye(EDGE_CHANNELS)[types] + torch.eye(EDGE_CHANNELS)[BOND_TYPES + ways]
 
 
 def from_smiles(texts: Sequence[str], name: str = "molecules") -> tuple[GraphSet | None, list[int]]:
@@ -194,18 +186,6 @@ def from_smiles(texts: Sequence[str], name: str = "molecules") -> tuple[GraphSet
     sizes = np.array([(len(m.atoms), len(m.bonds)) for m in molecules], dtype=np.int64)
     atoms, bonds, kinds = (np.concatenate(part) for part in zip(*molecules, strict=True))
     return as_graphs(name, sizes, atoms, bonds, kinds), [place for place, _ in made]
-
-
-def _bond_sums(ends: np.ndarray, kinds: np.ndarray, num_atoms: int) -> np.ndarray:
-    """[N, 12] uint8: how many bonds of every type, and of every direction, each atom has, its self-loop included."""
-    kind, way = kinds % 4, kinds // 4
-    places = [ends * EDGE_CHANNELS + kind[:, None], ends * EDGE_CHANNELS + BOND_TYPES + way[:, None]]
-    flat = np.concatenate([place.ravel() for place in places])
-    sums = np.bincount(flat, minlength=num_atoms * EDGE_CHANNELS).reshape(num_atoms, EDGE_CHANNELS)
-    sums[:, SELF_LOOP] += 1
-    sums[:, BOND_TYPES] += 1
-    assert BOND_TYPES + DIRECTIONS <= EDGE_CHANNELS
-    return np.minimum(sums, 255).astype(np.uint8)
 
 
 def build_store(
