@@ -10,22 +10,7 @@ import random
 import re
 import zipfile
 
-NUMBERS = (
-    "-1",
-    "0",
-    "1e30",
-    "NaN",
-    "99999999999",
-    "1e400",
-    "null",
-    "true",
-    '"x"',
-    "[]",
-    "{}",
-    "-0.0",
-    "1e-320",
-    "2147483648",
-)
+NUMBERS = ("-1", "0", "1e30", "NaN", "99999999999", "1e400", "null", "true", '"x"', "[]", "{}", "1e-320", "2147483648")
 
 
 def flip_bits(raw: bytes, rng: random.Random) -> bytes:

@@ -20,16 +20,11 @@ def opened(folder: Path, first: int, count: int) -> list[dict[str, Any]]:
     outcomes: dict[int, dict[str, Any]] = {}
     command = [sys.executable, "-m", "hostile.worker"]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path])}
-    while first < (end := max(outcomes, default=first - 1) + 1) + count or not outcomes:
-        start = end
+    while (start := max(outcomes, default=first - 1) + 1) < first + count:
         work = folder / f"from {start}"
         work.mkdir(parents=True)
-        left = first + count - start
-        if left <= 0:
-            break
-        done = subprocess.run(
-            [*command, str(work), str(start), str(left)], capture_output=True, text=True, env=environment, timeout=7200
-        )
+        arguments = [str(work), str(start), str(first + count - start)]
+        done = subprocess.run([*command, *arguments], capture_output=True, text=True, env=environment, timeout=7200)
         for line in done.stdout.splitlines():
             if line.startswith('{"case"'):
                 outcome = json.loads(line)
