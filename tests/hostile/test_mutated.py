@@ -32,10 +32,7 @@ def opened(folder: Path, first: int, count: int) -> list[dict[str, Any]]:
         assert outcomes, done.stderr[-3000:]
         last = outcomes[max(outcomes)]
         if last["outcome"] == "begun":
-            last["outcome"], last["detail"] = (
-                "failed",
-                f"the process ended with {done.returncode}: {done.stderr[-500:]}",
-            )
+            last |= {"outcome": "failed", "detail": f"the process ended with {done.returncode}: {done.stderr[-500:]}"}
     return [outcomes[number] for number in sorted(outcomes)]
 
 

@@ -15,6 +15,7 @@ import pyarrow.parquet
 
 from ...runtime.errors import DataError, InputError
 from ...runtime.untrusted import refuse_many, refuse_special, refuse_zip_bomb
+from .nesting import is_nested_deep
 from .text import decoded, one_line, only_member, read_text
 
 PARQUET = (".parquet", ".pq")
@@ -187,6 +188,8 @@ def _cell(cell: Any) -> Any:
 def _json_lines(path: Path, note: Callable[[str], None]) -> pa.Table:
     """One object per line; a key that a line does not have is an empty cell."""
     text = decoded(path, note)
+    if is_nested_deep(text.encode()):  # Arrow's parser has no limit and would take the process with it
+        return _from_objects(path, text.split("\n"))
     try:
         options = pyarrow.json.ReadOptions(block_size=max(1 << 20, min(4 * len(text), 1 << 30)))
         return pyarrow.json.read_json(pa.BufferReader(text.encode()), read_options=options)
