@@ -33,10 +33,10 @@ Change = Callable[[dict[str, Any]], object]
 
 @pytest.fixture(autouse=True)
 def bounded() -> Iterator[None]:
-    began = time.monotonic()
+    began = time.process_time()  # of this process alone: the machine may be busy
     with peak_memory("cpu") as peak:
         yield
-    assert time.monotonic() - began < 10
+    assert time.process_time() - began < 10
     assert peak.bytes < 1 << 30
 
 
@@ -89,7 +89,7 @@ CONFIGS: dict[str, tuple[str, Change]] = {
     "format text": ("format", lambda c: c.update(format="2")),
     "hidden 10^9": ("beyond", lambda c: c["encoder"].update(hidden_channels=10**9)),
     "hidden 10^6": ("model.safetensors", lambda c: c["encoder"].update(hidden_channels=10**6)),
-    "layers 10^7": ("larger model", lambda c: c["encoder"].update(num_layers=10**7)),
+    "layers 10^7": ("at most 1,000", lambda c: c["encoder"].update(num_layers=10**7)),
     "layers negative": ("model", lambda c: c["encoder"].update(num_layers=-1)),
     "heads 0": ("model", lambda c: c["encoder"].update(heads=0)),
     "no encoder": ("lacks 'encoder'", lambda c: c.pop("encoder")),
@@ -236,34 +236,16 @@ def test_arrays_of_another_byte_order_are_read(tmp_path: Path) -> None:
     assert torch.equal(read_graph(tmp_path / "g.npz").x, data.x)
 
 
-def bomb(path: Path, name: str, line: bytes, size: int = 2 << 30) -> Path:
-    """`size` bytes of one line, again and again."""
-    block = line * ((1 << 24) // len(line))
-    if path.suffix == ".gz":
-        with gzip.open(path, "wb", compresslevel=1) as file:
-            for _ in range(size // len(block)):
-                file.write(block)
-    else:
-        with (
-            zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive,
-            archive.open(zipfile.ZipInfo(name), "w", force_zip64=True) as member,
-        ):
-            member._compress_type = zipfile.ZIP_DEFLATED
-            for _ in range(size // len(block)):
-                member.write(block)
-    return path
-
-
 @pytest.fixture(scope="module")
 def packed(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """The bytes of an .npz of a few MB that says it unpacks to 2 GB, made without packing as much."""
+    """The bytes of an .npz of 1.5 MB that unpacks to 320 MB; the limit is on the ratio, whatever the size."""
     folder = tmp_path_factory.mktemp("bomb")
     header = np.lib.format.header_data_from_array_1_0(np.zeros((1, 8)))
-    header["shape"] = (1 << 28, 1)
+    header["shape"] = (40 << 20, 1)
     with zipfile.ZipFile(folder / "b.npz", "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         with archive.open("x.npy", "w", force_zip64=True) as member:
             np.lib.format.write_array_header_1_0(member, header)
-            for _ in range(128):
+            for _ in range(20):
                 member.write(bytes(1 << 24))
         archive.writestr("edge_index.npy", b"")
     return (folder / "b.npz").read_bytes()
@@ -283,7 +265,7 @@ def test_arrays_that_unpack_to_much(tmp_path: Path, packed: bytes) -> None:
 
 def test_text_that_unpacks_to_much(tmp_path: Path) -> None:
     member = gzip.compress(b"n1,n2\n" * (1 << 21), 1)  # 12 MB
-    (tmp_path / "b.csv.gz").write_bytes(gzip.compress(b"source,target\n") + member * 60)
+    (tmp_path / "b.csv.gz").write_bytes(gzip.compress(b"source,target\n") + member * 25)
     with pytest.raises(DataError, match="fill the memory"):
         from_tables(None, tmp_path / "b.csv.gz", quiet=True)
     (tmp_path / "b.smi.gz").write_bytes(gzip.compress(b"C" * (1 << 24), 1))

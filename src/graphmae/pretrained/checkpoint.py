@@ -145,4 +145,7 @@ def _views(views: encoders.Views) -> dict[str, Any]:
 
 def build_part(kind: str, config: dict[str, Any]) -> Any:
     arguments = dict(config)
-    return KINDS[kind].build(arguments.pop("name"), **arguments)
+    name = arguments.pop("name")
+    if wrong := KINDS[kind].wrong_types(name, arguments):
+        raise ConfigError(wrong)
+    return KINDS[kind].build(name, **arguments)

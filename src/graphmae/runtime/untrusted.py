@@ -18,7 +18,7 @@ from .errors import DataError, InputError
 
 TRUST = "GRAPHMAE_TRUST"
 HOW_TO_TRUST = f"if you trust where it came from, say so: graphmae --trust …, or {TRUST}=1"
-MOST_UNPACKED, MOST_RATIO = 1 << 29, 100  # bytes; a larger file must not be so much larger than its archive
+MOST_UNPACKED, MOST_RATIO = 1 << 28, 100  # bytes; a larger file must not be so much larger than its archive
 MOST_ITEMS = 10**8  # numbers a small file may stand for
 MOST_CELLS = 10**7  # of a table; more must not be so many more than its bytes
 
