@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from .runtime.errors import InputError
-from .runtime.files import read_json, write_json
+from .runtime.files import write_json
 from .runtime.structure import problems
+from .runtime.untrusted import read_object
 
 FORMAT = 1
 ROW_LABELS = {
@@ -187,7 +188,7 @@ class Result:
 
     @classmethod
     def load(cls, path: str | Path) -> Result:
-        values = read_json(path)
+        values = read_object(path)
         found = {key: values[key] for key in cls.__dataclass_fields__ if key in values}
         wrong = problems(found, FORM, "result")
         for number, run in enumerate([] if wrong else found["runs"]):

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from ..runtime.errors import InputError
-from ..runtime.files import read_json
 from ..runtime.structure import shown
+from ..runtime.untrusted import read_object
 from .contents import check_config
 
 HUB = "hf:"
@@ -40,7 +40,7 @@ def find_checkpoint(source: str | Path) -> Path:
 def read_kind(folder: str | Path, kind: str) -> tuple[Path, dict[str, Any]]:
     """The folder of a checkpoint and its config.json, of the wanted kind: "pretrained" or "predictor"."""
     folder = find_checkpoint(folder)
-    config = read_json(folder / "config.json")
+    config = read_object(folder / "config.json")
     version = config.get("format")
     if type(version) is not int or version not in READABLE:
         readable = " and ".join(map(str, READABLE))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import json
 import os
 import stat
 import zipfile
@@ -19,6 +20,7 @@ from .errors import DataError, InputError
 TRUST = "GRAPHMAE_TRUST"
 HOW_TO_TRUST = f"if you trust where it came from, say so: graphmae --trust …, or {TRUST}=1"
 MOST_UNPACKED, MOST_RATIO = 1 << 28, 100  # bytes; a larger file must not be so much larger than its archive
+MOST_JSON = 1 << 25  # bytes
 MOST_ITEMS = 10**8  # numbers a small file may stand for
 MOST_CELLS = 10**7  # of a table; more must not be so many more than its bytes
 
@@ -45,6 +47,21 @@ def read_limited(path: str | Path, most: int) -> bytes:
     if size > most:
         raise InputError(f"{path} has {size:,} bytes; more than {most:,} is not a file of this kind")
     return Path(path).read_bytes()
+
+
+def read_object(path: str | Path) -> dict[str, Any]:
+    """The JSON object in a file of a stranger's: not too large, not nested too deep."""
+    try:
+        value = json.loads(read_limited(path, MOST_JSON))
+    except InputError:
+        raise
+    except RecursionError:
+        raise InputError(f"{path} cannot be read as JSON (it is nested too deep)") from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} cannot be read as JSON ({error})") from None
+    if not isinstance(value, dict):
+        raise InputError(f"{path} must hold one JSON object")
+    return value
 
 
 def refuse_bomb(path: str | Path, unpacked: int) -> None:

@@ -30,7 +30,8 @@ from torch import Tensor
 
 from ...runtime.environment import cpu_count
 from ...runtime.errors import DataError, InputError
-from ...runtime.files import read_json, replacing, write_json
+from ...runtime.files import replacing, write_json
+from ...runtime.untrusted import read_object
 from ..dataset import Dataset
 from ..graphset import GraphSet
 from .bonds import LOOP_CODE, bond_sums, bond_table
@@ -70,7 +71,7 @@ class MoleculeStore(Dataset):
         folder = Path(folder)
         if not (folder / "meta.json").is_file():
             raise DataError(f"{folder} is not a complete store of molecules; pre-training on its .smi file builds one")
-        meta = read_json(folder / "meta.json")
+        meta = read_object(folder / "meta.json")
         if meta.get("format") != FORMAT:
             raise DataError(f"{folder} has format {meta.get('format')}, this version reads {FORMAT}; build it again")
         try:
@@ -241,7 +242,7 @@ def _claim(folder: Path, made_of: dict[str, Any]) -> None:
     note = folder / "parts" / "made_of.json"
     for known in (folder / "meta.json", note):
         if known.is_file():
-            before = read_json(known)
+            before = read_object(known)
             if {key: before.get(key) for key in made_of} != made_of:
                 raise InputError(f"{folder} holds molecules of other files; choose another folder")
             return
