@@ -273,11 +273,14 @@ def _with_doubtful_as_written(path: Path, source: Path | bytes, layout: Layout, 
     if not doubtful:
         return table
     written = _parse(path, source, layout, dict.fromkeys(doubtful, pa.string()))
+    columns = dict(
+        zip(table.column_names, table.columns, strict=True)
+    )  # one by one, a wide table would be copied often
     for name in doubtful:
         cells = written.column(name)
         if pc.all(pc.or_(pc.match_substring_regex(cells, TWO_WAYS), pc.equal(cells, ""))).as_py():
-            table = table.set_column(table.column_names.index(name), name, cells)
-    return table
+            columns[name] = cells
+    return pa.Table.from_arrays(list(columns.values()), list(columns))
 
 
 def _may_be_thousands(values: pa.ChunkedArray) -> bool:
