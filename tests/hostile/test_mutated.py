@@ -44,8 +44,8 @@ def check(outcomes: list[dict[str, Any]]) -> None:
 
 
 def test_a_few_damaged_files(tmp_path: Path) -> None:
-    outcomes = opened(tmp_path, 0, 135)
-    assert len(outcomes) == 135
+    outcomes = opened(tmp_path, 0, 81)
+    assert len(outcomes) == 81
     check(outcomes)
     assert len({case["kind"] for case in outcomes}) == 27
 
