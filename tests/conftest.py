@@ -39,6 +39,12 @@ def isolated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 @pytest.fixture
+def trusting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files of a known set with other contents than the published ones are read."""
+    monkeypatch.setenv("GRAPHMAE_TRUST", "1")
+
+
+@pytest.fixture
 def data_root() -> Path:
     return Path(os.environ["GRAPHMAE_DATA"])
 

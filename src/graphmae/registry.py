@@ -102,6 +102,12 @@ class Registry(Generic[T]):
         missing = [k for k, p in allowed.items() if p.default is inspect.Parameter.empty and k not in options]
         return found + [f"{self.kind} {name!r} needs the option {key!r}" for key in missing]
 
+    def wrong_types(self, name: str, arguments: Mapping[str, Any]) -> list[str]:
+        """Arguments read from a file, those a model fills in among them, that are not of their annotated types."""
+        hints = _hints(self.get(name))
+        checked = {key: mismatch(value, hints[key]) for key, value in arguments.items() if key in hints}
+        return [f"{self.kind}.{key} {wrong}" for key, wrong in checked.items() if wrong]
+
     def build(self, name: str, **arguments: Any) -> T:
         """Make the part; wrong option names are refused with a suggestion."""
         found = self.problems(name, {k: v for k, v in arguments.items() if k not in self.supplied})

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from .runtime.errors import InputError
-from .runtime.files import read_json, write_json
+from .runtime.files import write_json
+from .runtime.structure import problems
+from .runtime.untrusted import read_object
 
 FORMAT = 1
 ROW_LABELS = {
@@ -68,6 +70,15 @@ CHECK_LABELS = {
     "average-precision": "average precision",
 }
 IN_THEIR_UNITS = ("rmse",)  # all others are percentages
+
+
+# What a result.json may hold, as `runtime.structure` writes it.
+RUN = {"seed": int, "rows": {str: {str: float}}}
+FORM = {
+    "recipe": str, "metric": str, "rule": str, "runs": [{str: Any}], "published?": Any,
+    "config": {str: Any}, "data": {str: Any}, "seconds": float, "peak_bytes": int, "hardware": str,
+    "versions": {str: Any}, "commit?": str, "format": int,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -178,11 +189,22 @@ class Result:
 
     @classmethod
     def load(cls, path: str | Path) -> Result:
-        values = read_json(path)
-        try:
-            return cls(**{key: values[key] for key in cls.__dataclass_fields__ if key in values or key != "commit"})
-        except KeyError as error:
-            raise InputError(f"{path} is not a result: {error} is missing") from None
+        values = read_object(path)
+        found = {key: values[key] for key in cls.__dataclass_fields__ if key in values}
+        wrong = problems(found, FORM, "result")
+        for number, run in enumerate([] if wrong else found["runs"]):
+            wrong += problems({key: run[key] for key in run if key in RUN}, RUN, f"result.runs[{number}]")
+        for key, inner in (("published", {"mean": float}), ("method", {"name": str})):
+            about = found.get(key) if key == "published" else found.get("config", {}).get(key)
+            if not wrong and about is not None:
+                given = {name: about[name] for name in inner if name in about} if isinstance(about, dict) else about
+                wrong += problems(given, inner, f"result.{key}")
+        if wrong or not found["runs"]:
+            raise InputError(f"{path} is not a result: {'; '.join(wrong) or 'it has no runs'}")
+        made = cls(**found)
+        if any(made.rule not in run["rows"].get(made.row, {}) for run in made.runs):
+            raise InputError(f"{path} is not a result: a run has no score by {made.rule!r}")
+        return made
 
 
 def shown(value: float, metric: str) -> str:

@@ -194,7 +194,8 @@ def test_wrong_input_ends_with_one_message_and_nothing_written(tmp_path: Path, t
     folder = write_planetoid(tmp_path / "cut", "Cora")
     whole = (folder / "ind.cora.allx").read_bytes()
     (folder / "ind.cora.allx").write_bytes(whole[:500])
-    refused(run("run", "node/cora", "--data", tmp_path / "cut"), "ind.cora.allx", "truncated")
+    refused(run("run", "node/cora", "--data", tmp_path / "cut"), "not the published file", "graphmae --trust")
+    refused(run("--trust", "run", "node/cora", "--data", tmp_path / "cut"), "ind.cora.allx", "truncated")
 
     for name, change in {"nan": {"x": np.full((12, 6), np.nan)}, "edge": {"edge_index": np.array([[0], [77]])}}.items():
         arrays = {"x": tiny.x.numpy(), "edge_index": tiny.edge_index.numpy(), **change}

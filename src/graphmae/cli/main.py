@@ -34,7 +34,12 @@ for name in COMMANDS:
 def top(
     context: typer.Context,
     version: bool = typer.Option(False, "--version", help="Print the version and exit."),
+    trust: bool = typer.Option(
+        False, "--trust", help="Read data files that cannot be checked: you know where they come from."
+    ),
 ) -> None:
+    if trust:
+        os.environ["GRAPHMAE_TRUST"] = "1"  # for processes started from here as well
     if version:
         from ..runtime.environment import package_version
 

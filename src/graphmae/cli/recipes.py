@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ..config.library import find, names
+from ..config.library import find, names, read_text
 from ..runtime.errors import InputError
 from .options import Import, Json, Set, import_parts, print_json
 
@@ -40,7 +40,7 @@ def show(recipe: Annotated[str, typer.Argument(help="A recipe's id or a file.")]
 
     Example: graphmae recipes show node/cora
     """
-    typer.echo(find(recipe)[0].read_text(encoding="utf-8").rstrip())
+    typer.echo(read_text(find(recipe)[0]).rstrip())
 
 
 @recipes.command()
@@ -52,7 +52,7 @@ def copy(
 
     Example: graphmae recipes copy node/cora mine.toml
     """
-    text = find(recipe)[0].read_text(encoding="utf-8")
+    text = read_text(find(recipe)[0])
     if file.exists():
         raise InputError(f"{file} exists already; nothing was written")
     if not file.parent.is_dir():

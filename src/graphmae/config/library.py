@@ -6,6 +6,9 @@ from importlib import resources
 from pathlib import Path
 
 from ..runtime.errors import ConfigError, unknown
+from ..runtime.untrusted import read_limited
+
+MOST_BYTES = 1 << 20  # of a recipe
 
 
 def _folder() -> Path:
@@ -16,6 +19,16 @@ def names() -> list[str]:
     """Ids of the recipes in the package: 'node/cora' is recipes/node/cora.toml."""
     folder = _folder()
     return sorted(path.relative_to(folder).with_suffix("").as_posix() for path in folder.rglob("*.toml"))
+
+
+def read_text(path: Path) -> str:
+    """The text of a recipe."""
+    try:
+        return read_limited(path, MOST_BYTES).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"not valid TOML: {error}", str(path)) from None
+    except OSError as error:
+        raise ConfigError(f"cannot be read: {error.strerror}", str(path)) from None
 
 
 def find(source: str | Path) -> tuple[Path, str]:

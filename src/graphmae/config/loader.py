@@ -17,7 +17,7 @@ from ..registry import find_registry
 from ..runtime.errors import ConfigError, unknown
 from ..runtime.values import mismatch, parse_value
 from . import static
-from .library import find
+from .library import find, read_text
 from .schema import MASK_KEYS, About, Embedding, Evaluation, Finetune, Part, Published, Recipe, Supervised, Train
 
 PLAIN = {
@@ -206,11 +206,13 @@ def _where_written(problem: str, keys: Iterable[str]) -> str:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        return tomllib.loads(read_text(path))
+    except RecursionError:
+        raise ConfigError("not a recipe: it is nested too deep", str(path)) from None
+    except ConfigError:
+        raise
+    except ValueError as error:  # TOMLDecodeError, or a number of thousands of digits
         raise ConfigError(f"not valid TOML: {error}", str(path)) from None
-    except OSError as error:
-        raise ConfigError(f"cannot be read: {error.strerror}", str(path)) from None
 
 
 def _plain(section: str, cls: type, raw: dict[str, Any], problems: list[str]) -> Any:

@@ -7,14 +7,13 @@ import hashlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from ..runtime.files import replacing
+from ..runtime.tensors import Damaged, read_tensors, write_tensors
 from .sources import cache_root, sha256
 
-VERSION = 1  # raise when a reader's output changes
+VERSION = 2  # raise when a reader's output changes
 
 
 def cached(name: str, files: Mapping[str, Path], read: Callable[[], dict[str, Tensor]]) -> dict[str, Tensor]:
@@ -22,12 +21,20 @@ def cached(name: str, files: Mapping[str, Path], read: Callable[[], dict[str, Te
     content = "".join(f"{key}:{sha256(path)};" for key, path in sorted(files.items()))
     key = hashlib.sha256(f"{VERSION};{content}".encode()).hexdigest()[:16]
     path = cache_root() / "processed" / f"{name}-{key}.safetensors"
-    if path.is_file():
-        # A damaged cache entry is made again, never fatal.
-        with contextlib.suppress(SafetensorError, OSError):
-            return load_file(path)
+    if (found := _read(path)) is not None:
+        return found
     tensors = {key: tensor.contiguous() for key, tensor in read().items()}
     # A cache that cannot be written costs time, nothing else.
     with contextlib.suppress(OSError), replacing(path) as partial:
-        save_file(tensors, partial)
+        write_tensors(partial, tensors)
     return tensors
+
+
+def _read(path: Path) -> dict[str, Tensor] | None:
+    """What the cache holds; None where there is nothing, or it is damaged: then it is made again."""
+    if not path.is_file():
+        return None
+    try:
+        return read_tensors(path, must_have_digest=True)
+    except Damaged:
+        return None

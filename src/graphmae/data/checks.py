@@ -10,6 +10,8 @@ from torch_geometric.data import Data
 
 from ..runtime.errors import DataError
 
+LARGEST = 1e15  # of a feature an encoder sees
+LARGEST_RAW = 1e30  # of one that is standardised first
 MASKS = ("train_mask", "val_mask", "test_mask")
 
 
@@ -27,6 +29,16 @@ def check_graph(data: Data, name: str = "graph") -> Data:
     return data
 
 
+def check_size(x: Tensor, most: float, name: str) -> None:
+    """Refuse features so large that sums of their squares overflow, which would look like a failed training."""
+    if x.numel() and float(x.abs().max()) > most:
+        node, column = divmod(int(x.abs().argmax()), x.size(1))
+        raise DataError(
+            f"{name}: node {node} has the feature {float(x[node, column]):.3g} in column {column}; beyond {most:.0e} "
+            "nothing can be computed with it. Standardise the column (data.features = 'standardize') or leave it out"
+        )
+
+
 def _features_and_edges(data: Data) -> list[str]:
     x, edge_index = data.get("x"), data.get("edge_index")
     if not isinstance(x, Tensor) or x.dim() != 2:
@@ -42,7 +54,11 @@ def _features_and_edges(data: Data) -> list[str]:
         data.x = x.float()
         if not torch.isfinite(data.x).all():
             rows = (~torch.isfinite(data.x)).any(1).nonzero().flatten()
-            found.append(f"{len(rows)} nodes have NaN or infinite features (the first: node {int(rows[0])})")
+            column = int((~torch.isfinite(data.x[rows[0]])).nonzero()[0])
+            found.append(
+                f"{len(rows)} nodes have NaN or infinite features, or beyond 3e38 (the first: node {int(rows[0])}, "
+                f"column {column})"
+            )
     if edge_index.is_floating_point() or edge_index.is_complex() or edge_index.dtype == torch.bool:
         found.append(f"edge_index must hold whole numbers, not {edge_index.dtype}")
         return found

@@ -12,6 +12,8 @@ from torch_geometric.data.data import DataEdgeAttr, DataTensorAttr
 from torch_geometric.data.storage import GlobalStorage
 
 from ..runtime.errors import DataError, unknown
+from ..runtime.tensors import first_unusual
+from ..runtime.untrusted import refuse_zip_bomb
 from .checks import check_graph
 from .dataset import REGISTRY
 from .naming import ARRAYS, check_graph_file
@@ -71,6 +73,7 @@ def from_data(
 
 
 def _from_npz(path: Path) -> Data:
+    refuse_zip_bomb(path)
     try:
         with np.load(path, allow_pickle=False) as bundle:
             arrays = {key: bundle[key] for key in bundle.files}
@@ -81,20 +84,30 @@ def _from_npz(path: Path) -> Data:
     if problems:
         raise DataError(f"{path}: " + "; ".join(problems))
     try:
-        tensors = {key: torch.from_numpy(np.ascontiguousarray(value)) for key, value in arrays.items()}
-    except TypeError as error:
+        tensors = {key: torch.from_numpy(_native(value)) for key, value in arrays.items()}
+    except (TypeError, ValueError) as error:
         raise DataError(f"{path}: {error}") from None
     if not tensors["x"].is_complex() and not tensors["x"].is_floating_point():
         tensors["x"] = tensors["x"].float()
     return Data(**tensors)
 
 
+def _native(array: np.ndarray) -> np.ndarray:
+    """In the byte order of this machine, whatever machine wrote it."""
+    return np.ascontiguousarray(array.astype(array.dtype.newbyteorder("="), copy=False))
+
+
 def _from_pt(path: Path) -> Data:
+    refuse_zip_bomb(path)
     try:
         with torch.serialization.safe_globals([Data, DataEdgeAttr, DataTensorAttr, GlobalStorage]):
             data = torch.load(path, map_location="cpu", weights_only=True)
+        parts = data.to_dict() if isinstance(data, Data) else {}
+        tensors = {str(key): value for key, value in parts.items() if isinstance(value, torch.Tensor)}
     except Exception as error:  # as above
         raise DataError(f"{path} is truncated or holds more than a PyG Data ({type(error).__name__})") from None
     if not isinstance(data, Data):
         raise DataError(f"{path} holds a {type(data).__name__}, not a PyG Data")
-    return data
+    if wrong := first_unusual(tensors):
+        raise DataError(f"{path}: {wrong}; a graph is made of dense tensors (x.to_dense())")
+    return Data(**tensors)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
 from ..runtime.errors import DataError, unknown
+from ..runtime.untrusted import refuse_special
 from .tables.reading import is_table, not_a_table
 
 MOLECULES = (".smi", ".smiles")  # plain or .gz
+KINDS = ("file", "memory", "smiles", "tables", "tu")  # registered, and nothing without a path
+logger = logging.getLogger("graphmae")
 ARRAYS = ("x", "edge_index", "y", "train_mask", "val_mask", "test_mask")  # of an .npz
 
 
@@ -31,7 +35,7 @@ def section_of(sources: str | Path | Sequence[str | Path], sets: Collection[str]
         source: str | Path = sources[0]
     else:
         source = sources
-    if str(source) in sets:
+    if _is_set(source, sets):
         return {"name": str(source)}
     if not Path(source).exists() and not Path(source).suffix:
         ways = (
@@ -45,8 +49,20 @@ def section_of(sources: str | Path | Sequence[str | Path], sets: Collection[str]
     return {"name": "tu" if Path(source).is_dir() else "file", "path": str(source)}
 
 
+def _is_set(source: str | Path, sets: Collection[str]) -> bool:
+    """Whether a set is meant. Its name goes before a file or folder called so; words for kinds of files name no set."""
+    if str(source) not in sets:
+        return False
+    if isinstance(source, Path) or str(source) in KINDS:
+        return not Path(source).exists()
+    if Path(source).exists():
+        logger.warning("%s is the data set of that name; for the file or folder here, write ./%s", source, source)
+    return True
+
+
 def check_graph_file(path: Path) -> None:
     """Refuse what is not a file, or not of a kind that holds a graph."""
+    refuse_special(path)
     if not path.is_file():
         raise DataError(f"{path} is a folder, not a file" if path.is_dir() else f"no file {path}")
     if path.suffix not in (".npz", ".pt"):

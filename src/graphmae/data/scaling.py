@@ -11,7 +11,7 @@ import torch
 from torch_geometric.utils import add_self_loops, remove_self_loops
 
 from ..runtime.errors import DataError
-from .checks import check_graph
+from .checks import LARGEST, LARGEST_RAW, check_graph, check_size
 from .nodes import NodeDataset
 
 Features = Literal["row-normalize", "standardize", "raw"]
@@ -30,6 +30,8 @@ def prepare(
         check_graph(g, f"{dataset.name}, graph {i}" if several else dataset.name) for i, g in enumerate(dataset.graphs)
     ]
     dataset = replace(dataset, graphs=tuple(checked))
+    for graph in checked:
+        check_size(graph.x, LARGEST_RAW if features == "standardize" else LARGEST, dataset.name)
     treatment: dict[str, Any] = {"features": features, "self_loops": self_loops}
     if features == "standardize":
         treatment["moments"] = dict(moments) if moments is not None else _training_moments(dataset)
@@ -44,6 +46,7 @@ def prepare(
             treated.x = treated.x / torch.where(total != 0, total, 1.0)
         elif features == "standardize":
             treated.x = ((treated.x.double() - mean) / std).float()
+            check_size(treated.x, LARGEST, f"{dataset.name}, standardised")
         if self_loops:
             treated.edge_index, _ = add_self_loops(remove_self_loops(graph.edge_index)[0], num_nodes=graph.num_nodes)
         graphs.append(treated)

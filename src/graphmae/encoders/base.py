@@ -122,6 +122,9 @@ class LayerShape:
     activation: str
 
 
+MOST_LAYERS = 1000  # a typing error, or a file made to keep the machine busy
+
+
 def layer_shapes(
     in_channels: int,
     hidden_channels: int,
@@ -141,6 +144,8 @@ def layer_shapes(
     ):
         if value < 1:
             raise ConfigError(f"{name} must be at least 1, not {value}")
+    if num_layers > MOST_LAYERS:
+        raise ConfigError(f"num_layers must be at most {MOST_LAYERS:,}, not {num_layers}")
     widths = [in_channels, *[hidden_channels] * (num_layers - 1), last]
     shapes = [LayerShape(*pair, norm, activation) for pair in pairwise(widths)]
     if plain_output:

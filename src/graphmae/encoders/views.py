@@ -43,6 +43,7 @@ class Views(nn.Module):
         width: of features, at most.
     """
 
+    may_be_infinite = ("structure_scale",)  # of columns that are the same everywhere: divided by it, they are 0
     is_bag: Tensor
     shift: Tensor
     weight: Tensor

@@ -17,7 +17,7 @@ from ..data import Dataset
 from ..encoders import StackedEncoder
 from ..methods import Method
 from ..runtime.device import resolve_device
-from ..runtime.errors import ConfigError, DataError, unknown
+from ..runtime.errors import ConfigError, DataError, GraphMAEError, unknown
 from ..runtime.seed import preserved_randomness
 
 READOUTS = ("mean", "max", "sum")
@@ -49,7 +49,9 @@ def embed_graph(
         rows = encoder(x, edge_index)
         if reading.smooth:
             rows = rows + propagated(rows, edge_index, reading.smooth)
-        return (F.normalize(rows) if reading.l2 else rows).cpu()
+        rows = (F.normalize(rows) if reading.l2 else rows).cpu()
+    _refuse_not_finite(rows, "node", data.x)
+    return rows
 
 
 @torch.no_grad()
@@ -104,7 +106,21 @@ def embed_graphs(
                 batch = store.take(ids)
                 nodes, ptr = encoder(batch.x, batch.edges(encoder)), batch.pointer
                 rows.append(torch.cat([kernels.pool(nodes, ptr, way) for way in ways], dim=1).cpu())
-    return dataset.graph_rows(torch.cat(rows))
+    whole = torch.cat(rows)
+    _refuse_not_finite(whole, "graph")
+    return dataset.graph_rows(whole)
+
+
+def _refuse_not_finite(rows: Tensor, what: str, x: Tensor | None = None) -> None:
+    """NaN is never handed on: whatever reads it next would call it something else."""
+    if bool(torch.isfinite(rows).all()):
+        return
+    wrong = (~torch.isfinite(rows)).any(1).nonzero().flatten()
+    largest = "" if x is None else f"; the largest feature is {float(x.abs().max()):.3g}"
+    raise GraphMAEError(
+        f"the embeddings of {len(wrong)} {what}s are not finite (the first: {what} {int(wrong[0])}{largest}). The "
+        "features are too large for this model: scale them as its training data was scaled"
+    )
 
 
 @contextmanager

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
 from torch import nn
 
 from .. import decoders, encoders, losses, masking
@@ -21,8 +17,10 @@ from ..registry import Registry, arguments_of
 from ..runtime.environment import package_version
 from ..runtime.errors import ConfigError, InputError
 from ..runtime.files import replacing, write_json, write_text
+from ..runtime.tensors import write_tensors
 from .card import card
 from .locations import read_kind
+from .weights import build_to_fit, fill, is_training_only
 
 FORMAT = 2
 KINDS: dict[str, Registry[Any]] = {
@@ -44,10 +42,10 @@ def write(folder: Path, module: nn.Module, config: dict[str, Any], readme: str) 
     weights = {
         key: value.detach().cpu().contiguous()
         for key, value in module.state_dict().items()
-        if not _is_training_only(module, key)
+        if not is_training_only(module, key)
     }
     with replacing(folder / "model.safetensors") as partial:
-        save_file(weights, partial)
+        write_tensors(partial, weights)
     write_text(folder / "README.md", readme)
     write_json(folder / "config.json", config)
     return folder
@@ -89,15 +87,20 @@ def load(folder: str | Path) -> Method:
     """The model `save` wrote, in evaluation mode. A run's folder gives its first seed's model."""
     folder, config = read_kind(folder, "pretrained")
     with explained(folder):
-        own = dict(config["method"] if config["format"] > 1 else _method_of_format_1(config))
-        name = own.pop("name")
-        parts = {kind: build_part(kind, config[kind]) for kind in METHODS.takes(name)}
-        model = METHODS.build(name, **parts, **own)
-        if "views" in config:
-            model.views = encoders.Views(**config["views"])
+        model = build_to_fit(folder, lambda: _build(config))
     model.inputs, model.trained_on = dict(config.get("inputs", {})), dict(config.get("trained_on", {}))
     fill(model, folder)
     return model.eval()
+
+
+def _build(config: dict[str, Any]) -> Method:
+    own = dict(config["method"] if config["format"] > 1 else _method_of_format_1(config))
+    name = own.pop("name")
+    parts = {kind: build_part(kind, config[kind]) for kind in METHODS.takes(name)}
+    model = METHODS.build(name, **parts, **own)
+    if "views" in config:
+        model.views = encoders.Views(**config["views"])
+    return model
 
 
 def _method_of_format_1(config: dict[str, Any]) -> dict[str, Any]:
@@ -115,20 +118,13 @@ def explained(folder: Path) -> Iterator[None]:
     except ConfigError as error:
         hint = "if a part is your own, import the module that registers it before loading"
         raise ConfigError([*error.problems, hint], str(folder)) from None
-
-
-def fill(module: nn.Module, folder: Path) -> None:
-    """Weights from the folder; those of a loss had another name in format 1."""
-    try:
-        weights = load_file(folder / "model.safetensors")
-        kept = {key: value for key, value in module.state_dict().items() if _is_training_only(module, key)}
-        module.load_state_dict(kept | {re.sub(r"^loss\.", "criterion.", key): value for key, value in weights.items()})
-    except (SafetensorError, OSError, RuntimeError) as error:
-        raise InputError(f"{folder}: model.safetensors does not fit config.json or is damaged ({error})") from None
-
-
-def _is_training_only(module: nn.Module, key: str) -> bool:
-    return key.split(".")[0] in getattr(module, "training_only", ())
+    except InputError:
+        raise
+    except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, RuntimeError, AssertionError) as error:
+        text = " ".join(str(error).split())[:200]
+        raise InputError(
+            f"{folder}: no model can be made of what config.json says ({type(error).__name__}: {text})"
+        ) from None
 
 
 def fresh_encoder(model: Method) -> nn.Module:
@@ -150,5 +146,6 @@ def _views(views: encoders.Views) -> dict[str, Any]:
 def build_part(kind: str, config: dict[str, Any]) -> Any:
     arguments = dict(config)
     name = arguments.pop("name")
-    with torch.device("cpu"):
-        return KINDS[kind].build(name, **arguments)
+    if wrong := KINDS[kind].wrong_types(name, arguments):
+        raise ConfigError(wrong)
+    return KINDS[kind].build(name, **arguments)

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from ..runtime.errors import InputError
-from ..runtime.files import read_json
+from ..runtime.structure import shown
+from ..runtime.untrusted import read_object
+from .contents import check_config
 
 HUB = "hf:"
 READABLE = (1, 2)  # formats; 1: before there were other methods than GraphMAE
@@ -38,15 +40,19 @@ def find_checkpoint(source: str | Path) -> Path:
 def read_kind(folder: str | Path, kind: str) -> tuple[Path, dict[str, Any]]:
     """The folder of a checkpoint and its config.json, of the wanted kind: "pretrained" or "predictor"."""
     folder = find_checkpoint(folder)
-    config = read_json(folder / "config.json")
-    if config.get("format") not in READABLE:
+    config = read_object(folder / "config.json")
+    version = config.get("format")
+    if type(version) is not int or version not in READABLE:
         readable = " and ".join(map(str, READABLE))
-        raise InputError(f"{folder}: config.json has format {config.get('format')!r}; this version reads {readable}")
+        raise InputError(f"{folder}: config.json has format {shown(version)}; this version reads {readable}")
     found = config.get("kind", "pretrained")
+    if not isinstance(found, str):
+        raise InputError(f"{folder}: config.json has the kind {shown(found)}, which is no name")
     if found != kind:
         what = {"pretrained": "a pre-trained model (graphmae pretrain)", "predictor": "a fine-tuned model"}
         way = "fine-tune it first: graphmae finetune" if kind == "predictor" else "its pre-trained model is needed here"
-        raise InputError(f"{folder} holds {what.get(found, f'a {found!r}')}, not {what[kind]}; {way}")
+        raise InputError(f"{folder} holds {what.get(found, f'a {shown(found)}')}, not {what[kind]}; {way}")
+    check_config(config, kind, folder)
     return folder, config
 
 

@@ -7,9 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from ..finetuning.predictor import Predictor
+from ..inference.embedding import READOUTS
 from ..runtime.environment import package_version
+from ..runtime.errors import ConfigError, unknown
 from .card import predictor_card
-from .checkpoint import FORMAT, build_part, described, explained, fill, read_kind, write
+from .checkpoint import FORMAT, build_part, described, explained, read_kind, write
+from .weights import build_to_fit, fill
 
 
 def save_predictor(
@@ -41,8 +44,14 @@ def load_predictor(folder: str | Path) -> Predictor:
     """The model `save_predictor` wrote, in evaluation mode. A run's folder gives its first seed's."""
     folder, config = read_kind(folder, "predictor")
     with explained(folder):
-        encoder = build_part("encoder", config["encoder"])
-        predictor = Predictor(encoder, config["targets"], config["task"], config["readout"], config["dropout"])
+        predictor = build_to_fit(folder, lambda: _build(config))
     predictor.inputs = dict(config.get("inputs", {}))
     fill(predictor, folder)
     return predictor.eval()
+
+
+def _build(config: Mapping[str, Any]) -> Predictor:
+    if wrong := [way for way in config["readout"].split("+") if way not in READOUTS]:
+        raise ConfigError(unknown("readout", wrong[0], READOUTS))
+    encoder = build_part("encoder", config["encoder"])
+    return Predictor(encoder, config["targets"], config["task"], config["readout"], config["dropout"])

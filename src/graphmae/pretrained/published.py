@@ -15,6 +15,9 @@ from torch import Tensor
 from .. import decoders, encoders, losses, masking
 from ..methods import GraphMAE
 from ..runtime.errors import InputError
+from ..runtime.tensors import first_unusual
+from ..runtime.untrusted import refuse_zip_bomb
+from .weights import refuse_not_finite
 
 Weights = dict[str, Tensor]
 PROJECTION = ("fc.weight", "lin.weight", "lin_src.weight")
@@ -38,11 +41,15 @@ def from_published(
     else:
         few = ", ".join(sorted(weights)[:4])
         raise InputError(f"{path} does not look like the published model with a GAT or GIN encoder; it holds {few}, …")
-    depth = 1 + max(int(match[1]) for key in weights if (match := re.match(rf"{re.escape(prefix)}\.(\d+)\.", key)))
+    depth = _depth(path, prefix, weights)
     try:
         network = _build(kind, prefix, weights, depth, residual, activation)
     except KeyError as error:
         raise InputError(f"{path}: {error.args[0]} is missing, so this is not a whole published model") from None
+    except (ValueError, IndexError, RuntimeError, TypeError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{path}: its weights have not the shapes of a published model ({error})") from None
     network.criterion, network.mask = losses.ScaledCosineError(gamma), masking.RandomNodeMask(rate)
     mine = network.state_dict()
     try:
@@ -54,16 +61,26 @@ def from_published(
             mine["decoder.bias"] = _first(weights, decoder, ("bias", "apply_func.linears.1.bias")).flatten()
         mine["bridge.weight"], mine["mask_token"] = weights["encoder_to_decoder.weight"], weights["enc_mask_token"][0]
         network.load_state_dict(mine)
-    except (KeyError, RuntimeError) as error:
+    except (KeyError, RuntimeError, ValueError, IndexError, TypeError) as error:
         raise InputError(
             f"{path} does not fit a {kind} of {depth} layers: {' '.join(str(error).split())[:300]}"
         ) from None
+    refuse_not_finite(network, network.state_dict(), str(path))
     network.trained_on = {"data": f"unknown: converted from {Path(path).name}"}
     return network.eval()
 
 
+def _depth(path: str | Path, prefix: str, weights: Weights) -> int:
+    """How many layers there are, numbered from 0 without a gap."""
+    found = {match[1] for key in weights if (match := re.match(rf"{re.escape(prefix)}\.(\d+)\.", key))}
+    if not found or found != {str(number) for number in range(len(found))}:
+        raise InputError(f"{path}: the layers of its encoder are not numbered 0, 1, 2, …")
+    return len(found)
+
+
 def read_weights(path: str | Path) -> Weights:
     """A state dictionary, and nothing else, from a file torch.save wrote."""
+    refuse_zip_bomb(path)
     if not Path(path).is_file():
         raise InputError(f"no file {path}")
     try:
@@ -76,6 +93,8 @@ def read_weights(path: str | Path) -> Weights:
         found = found["state_dict"]
     if not isinstance(found, dict) or not found or not all(isinstance(value, Tensor) for value in found.values()):
         raise InputError(f"{path} holds no dictionary of weights")
+    if wrong := first_unusual({str(key): value for key, value in found.items()}):
+        raise InputError(f"{path}: {wrong}; weights are dense tensors")
     return {str(key).removeprefix("module."): value for key, value in found.items()}
 
 

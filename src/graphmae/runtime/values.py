@@ -31,7 +31,7 @@ def parse_value(text: str) -> Any:
     """
     try:
         return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):
         return text
 
 

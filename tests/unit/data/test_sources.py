@@ -27,9 +27,29 @@ def online(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_the_root_comes_first_and_nothing_is_fetched(online: Path, tmp_path: Path) -> None:
     (tmp_path / "root/set").mkdir(parents=True)
+    (tmp_path / "root/set/a").write_bytes(TEXT)
+    raw = RawFiles("set", ("set",), {"a": DIGEST}, url="http://nowhere.invalid")
+    assert raw.locate(tmp_path / "root")["a"] == tmp_path / "root/set/a"
+
+
+def test_other_bytes_than_the_published_are_refused_unless_trusted(
+    online: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "root/set").mkdir(parents=True)
     (tmp_path / "root/set/a").write_bytes(b"mine")
     raw = RawFiles("set", ("set",), {"a": DIGEST}, url="http://nowhere.invalid")
+    with pytest.raises(DataError, match=r"not the published file of set.*--trust"):
+        raw.locate(tmp_path / "root")
+    monkeypatch.setenv("GRAPHMAE_TRUST", "1")
     assert raw.locate(tmp_path / "root")["a"].read_bytes() == b"mine"
+
+
+def test_a_download_that_was_changed_in_the_cache_is_refused(online: Path, tmp_path: Path) -> None:
+    (online / "a").write_bytes(TEXT)
+    raw = RawFiles("set", ("set",), {"a": DIGEST}, url=online.as_uri())
+    raw.locate()["a"].write_bytes(b"changed")
+    with pytest.raises(DataError, match="remove it, and it is fetched again"):
+        raw.locate()
 
 
 def test_a_missing_file_is_downloaded_checked_and_cached(online: Path, tmp_path: Path) -> None:

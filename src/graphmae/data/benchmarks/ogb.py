@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
+import io
 import zlib
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from torch_geometric.data import Data
 from torch_geometric.utils import to_undirected
 
 from ...runtime.errors import DataError
+from ...runtime.untrusted import open_gz
 from ..cache import cached
 from ..dataset import REGISTRY
 from ..nodes import NodeDataset
@@ -76,7 +77,7 @@ def read(files: dict[str, Path]) -> dict[str, Tensor]:
 def _table(path: Path, dtype: type) -> np.ndarray:
     """Comma-separated numbers without a header, gzipped."""
     try:
-        with gzip.open(path, "rt") as file:
+        with io.TextIOWrapper(open_gz(path), encoding="ascii") as file:
             return np.loadtxt(file, delimiter=",", dtype=dtype, ndmin=2)
     except (OSError, EOFError, ValueError, zlib.error) as error:
         raise DataError(f"{path} is truncated or not a gzipped table of numbers ({error})") from None

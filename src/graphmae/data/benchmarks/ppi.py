@@ -82,8 +82,8 @@ def _edges(path: Path, num_nodes: int) -> np.ndarray:
         links = graph["links"] if "links" in graph else graph["edges"]
         pairs = np.array([(link["source"], link["target"]) for link in links], dtype=np.int64).reshape(-1, 2).T
         directed = bool(graph.get("directed", False))
-    except (ValueError, KeyError, TypeError) as error:
-        raise DataError(f"{path} is truncated or not a node-link graph ({error!r})") from None
+    except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+        raise DataError(f"{path} is truncated or not a node-link graph ({str(error)[:200]!r})") from None
     if pairs.size and (pairs.min() < 0 or pairs.max() >= num_nodes):
         raise DataError(f"{path} names node {int(pairs.max())}, but there are {num_nodes} nodes")
     both = pairs if directed else np.concatenate([pairs, pairs[::-1]], axis=1)

@@ -11,6 +11,7 @@ from torch_geometric.data import Data
 from torch_geometric.utils import coalesce, subgraph
 
 from ...runtime.errors import DataError
+from ...runtime.untrusted import refuse_zip_bomb
 from ..cache import cached
 from ..dataset import REGISTRY
 from ..nodes import NodeDataset
@@ -69,6 +70,7 @@ def read(files: dict[str, Path]) -> dict[str, Tensor]:
 
 
 def _arrays(path: Path) -> dict[str, np.ndarray]:
+    refuse_zip_bomb(path)
     try:
         with np.load(path, allow_pickle=False) as bundle:
             return {key: bundle[key] for key in bundle.files if key != "format"}

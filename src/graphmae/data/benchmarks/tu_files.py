@@ -14,6 +14,7 @@ from torch import Tensor
 
 from ...runtime.compiled import compiled
 from ...runtime.errors import DataError
+from ..checks import LARGEST
 
 NEEDED, OPTIONAL = ("A", "graph_indicator"), ("graph_labels", "node_labels", "node_attributes")
 
@@ -106,9 +107,10 @@ def _attributes(path: Path) -> np.ndarray:
             rows = np.loadtxt(path, delimiter=",", comments=None, ndmin=2).astype(np.float32)
     except ValueError as error:
         raise DataError(f"{path} is truncated or not a table of numbers separated by commas ({error})") from None
-    if not np.isfinite(rows).all():
-        line = int(np.argmin(np.isfinite(rows).all(1))) + 1
-        raise DataError(f"{path}, line {line}: attributes must be finite numbers")
+    usable = np.abs(rows) <= LARGEST  # NaN is not
+    if not usable.all():
+        line = int(np.argmin(usable.all(1))) + 1
+        raise DataError(f"{path}, line {line}: attributes must be finite numbers, at most {LARGEST:.0e}")
     return rows
 
 

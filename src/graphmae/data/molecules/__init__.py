@@ -1,10 +1,11 @@
 """Molecules: SMILES in, compact stores and graphs out. Parsing needs RDKit (the extra `mol`)."""
 
 from .assay import Assay, molecule_table, read_assay
+from .bonds import EDGE_CHANNELS
 from .lines import read_lines
 from .smiles import Molecule, parse
 from .splits import given_split, random_split, scaffold_groups, scaffold_split
-from .store import EDGE_CHANNELS, MoleculeStore, as_graphs, build_store, from_smiles
+from .store import MoleculeStore, as_graphs, build_store, from_smiles
 from .stored import stored
 
 __all__ = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -12,9 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...runtime.errors import DataError, InputError
+from ...runtime.untrusted import open_gz, refuse_special
 from ..tables.cells import as_text
 from ..tables.reading import PARQUET, read_table
 
+LONGEST = 1_000_000  # characters of a line
 NAMES = ("smiles", "smile", "canonical_smiles", "mol", "molecule", "structure")
 TABLES = (".csv", ".tsv", *PARQUET)  # the text ones also as .gz; anything else is a list of SMILES
 
@@ -33,6 +36,7 @@ def read_lines(files: Iterable[Path], column: str | None = None) -> Iterator[Lin
     The column is `column`, or the one whose name says so.
     """
     for file in files:
+        refuse_special(file)
         if not file.is_file():
             raise InputError(f"there is no file {file}")
         if is_table(file):
@@ -67,8 +71,14 @@ def _text_lines(file: Path) -> Iterator[str]:
     """The lines of a file, plain or .gz. Excel writes a mark in front of UTF-8, which is dropped."""
     how: dict[str, Any] = {"encoding": "utf-8-sig", "errors": "replace"}
     try:
-        with gzip.open(file, "rt", **how) if file.suffix.lower() == ".gz" else file.open(**how) as lines:
-            yield from lines
+        packed = file.suffix.lower() == ".gz"
+        with io.TextIOWrapper(open_gz(file), **how) if packed else file.open(**how) as lines:
+            while line := lines.readline(LONGEST):
+                if len(line) == LONGEST:
+                    raise DataError(
+                        f"{file} has a line of more than {LONGEST:,} characters, so it is no list of SMILES"
+                    )
+                yield line
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise DataError(f"{file} is damaged or not a .gz file ({error})") from None
 

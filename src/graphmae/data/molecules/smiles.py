@@ -13,6 +13,8 @@ CHIRALITIES = 5  # none, clockwise, counter-clockwise, other; one more, so that 
 BOND_TYPES = 6  # single, double, triple, aromatic, self-loop, masked
 DIRECTIONS = 3  # none, up, down
 SELF_LOOP, MASKED = 4, 5
+MOST_CHARACTERS = 10_000  # of a SMILES string; insulin's has 2,000
+MATRIX_UP_TO = 1_000  # atoms; beyond, a matrix of all pairs is slower than bond by bond
 _ORDERS = {1.0: 0, 2.0: 1, 3.0: 2, 1.5: 3}  # others (dative, …) count as single
 
 
@@ -48,13 +50,13 @@ def silenced() -> Any:
 
 
 def parse(text: str) -> Molecule | None:
-    """The molecule of a SMILES string; None where RDKit cannot read it or it has no atoms.
+    """The molecule of a SMILES string; None where RDKit cannot read it, it has no atoms, or is longer than any drug's.
 
     >>> parse("C=O").kinds.tolist() if parse("C=O") else None
     [1]
     """
     chem = rdkit()
-    made = chem.MolFromSmiles(text)
+    made = chem.MolFromSmiles(text) if len(text) <= MOST_CHARACTERS else None
     return None if made is None or not made.GetNumAtoms() else from_rdkit(made, text)
 
 
@@ -64,7 +66,7 @@ def from_rdkit(made: Any, text: str) -> Molecule:
     atoms[:, 0] = [(atom.GetAtomicNum() - 1) % ATOMS for atom in made.GetAtoms()]
     if "@" in text:
         atoms[:, 1] = [min(int(atom.GetChiralTag()), 3) for atom in made.GetAtoms()]
-    if "/" in text or "\\" in text:
+    if "/" in text or "\\" in text or len(atoms) > MATRIX_UP_TO:
         found = [
             (bond.GetBeginAtomIdx(), bond.GetEndAtomIdx(), bond.GetBondTypeAsDouble(), int(bond.GetBondDir()))
             for bond in made.GetBonds()

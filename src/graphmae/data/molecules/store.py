@@ -16,6 +16,7 @@ import shutil
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, islice
@@ -30,16 +31,17 @@ from torch import Tensor
 from ...runtime.environment import cpu_count
 from ...runtime.errors import DataError, InputError
 from ...runtime.files import replacing, write_json
+from ...runtime.untrusted import read_object
 from ..dataset import Dataset
 from ..graphset import GraphSet
+from .bonds import LOOP_CODE, bond_sums, bond_table
+from .integrity import DamagedStore, check_arrays, check_codes
 from .lines import Line, read_lines
-from .smiles import ATOMS, BOND_TYPES, CHIRALITIES, DIRECTIONS, MASKED, SELF_LOOP, parse, rdkit, silenced
+from .smiles import ATOMS, CHIRALITIES, parse, rdkit, silenced
 
 FORMAT = 1
 PART = 20_000  # lines a worker takes at a time
 FEW = 5_000
-LOOP_CODE = 12  # after the kinds of bonds; one more is a masked bond
-EDGE_CHANNELS = 12  # types and directions, filled up to a multiple of four
 ARRAYS = ("sizes", "atoms", "bonds", "kinds", "lines")
 
 
@@ -69,10 +71,15 @@ class MoleculeStore(Dataset):
         folder = Path(folder)
         if not (folder / "meta.json").is_file():
             raise DataError(f"{folder} is not a complete store of molecules; pre-training on its .smi file builds one")
-        meta = json.loads((folder / "meta.json").read_text())
+        meta = read_object(folder / "meta.json")
         if meta.get("format") != FORMAT:
             raise DataError(f"{folder} has format {meta.get('format')}, this version reads {FORMAT}; build it again")
-        return cls(folder, meta, *(np.load(folder / f"{name}.npy", mmap_mode="r") for name in ARRAYS))
+        try:
+            arrays = [np.load(folder / f"{name}.npy", mmap_mode="r") for name in ARRAYS]
+            check_arrays(meta, *arrays)
+        except Exception as error:  # a damaged array can raise anything; all of it means the same to the user
+            raise DamagedStore(f"{folder} is damaged ({error}); delete it, and it is built again") from None
+        return cls(folder, meta, *arrays)
 
     def __len__(self) -> int:
         return len(self.sizes)
@@ -102,10 +109,11 @@ class MoleculeStore(Dataset):
     def derived(self, name: str, make: Callable[[], np.ndarray]) -> np.ndarray:
         """Something that follows from the molecules alone: made once, kept beside them as `name`.npy."""
         path = self.folder / f"{name}.npy"
-        if not path.is_file():
-            made = make()
-            with replacing(path) as partial:
-                np.save(partial, made)
+        with suppress(Exception):  # not there yet, or damaged in whatever way: made again
+            return np.load(path)
+        made = make()
+        with replacing(path) as partial:
+            np.save(partial, made)
         return np.load(path)
 
     @cached_property
@@ -144,6 +152,7 @@ def as_graphs(name: str, sizes: np.ndarray, atoms: np.ndarray, bonds: np.ndarray
     edge_ptr = 2 * bond_ptr + node_ptr
     of_bond = np.repeat(np.arange(len(sizes)), counts[:, 1])
     of_atom = np.repeat(np.arange(len(sizes)), counts[:, 0])
+    check_codes(counts, of_bond, atoms, bonds, kinds)
     # Where in the list of edges: what came before the molecule, then its own, counted from there.
     ahead = edge_ptr[of_bond] + np.arange(len(bonds)) - bond_ptr[of_bond]
     loops = edge_ptr[of_atom] + 2 * counts[of_atom, 1] + np.arange(len(atoms)) - node_ptr[of_atom]
@@ -161,18 +170,10 @@ def as_graphs(name: str, sizes: np.ndarray, atoms: np.ndarray, bonds: np.ndarray
         torch.from_numpy(node_ptr),
         torch.from_numpy(edge_ptr),
         treatment={"features": "molecule", "self_loops": True},
-        edge_sums=torch.from_numpy(_bond_sums(bonds + node_ptr[of_bond][:, None], kinds, len(atoms))),
+        edge_sums=torch.from_numpy(bond_sums(bonds + node_ptr[of_bond][:, None], kinds, len(atoms))),
         edge_codes=torch.from_numpy(codes),
-        edge_table=_bond_table(),
+        edge_table=bond_table(),
     )
-
-
-def _bond_table() -> torch.Tensor:
-    """[14, 12] the features of every kind of bond, of a self-loop and of a masked bond."""
-    kinds = torch.arange(LOOP_CODE)
-    types = torch.cat([kinds % 4, torch.tensor([SELF_LOOP, MASKED])])
-    ways = torch.cat([kinds // 4, torch.tensor([0, 0])])
-    return torch.eye(EDGE_CHANNELS)[types] + torch.eye(EDGE_CHANNELS)[BOND_TYPES + ways]
 
 
 def from_smiles(texts: Sequence[str], name: str = "molecules") -> tuple[GraphSet | None, list[int]]:
@@ -186,18 +187,6 @@ def from_smiles(texts: Sequence[str], name: str = "molecules") -> tuple[GraphSet
     sizes = np.array([(len(m.atoms), len(m.bonds)) for m in molecules], dtype=np.int64)
     atoms, bonds, kinds = (np.concatenate(part) for part in zip(*molecules, strict=True))
     return as_graphs(name, sizes, atoms, bonds, kinds), [place for place, _ in made]
-
-
-def _bond_sums(ends: np.ndarray, kinds: np.ndarray, num_atoms: int) -> np.ndarray:
-    """[N, 12] uint8: how many bonds of every type, and of every direction, each atom has, its self-loop included."""
-    kind, way = kinds % 4, kinds // 4
-    places = [ends * EDGE_CHANNELS + kind[:, None], ends * EDGE_CHANNELS + BOND_TYPES + way[:, None]]
-    flat = np.concatenate([place.ravel() for place in places])
-    sums = np.bincount(flat, minlength=num_atoms * EDGE_CHANNELS).reshape(num_atoms, EDGE_CHANNELS)
-    sums[:, SELF_LOOP] += 1
-    sums[:, BOND_TYPES] += 1
-    assert BOND_TYPES + DIRECTIONS <= EDGE_CHANNELS
-    return np.minimum(sums, 255).astype(np.uint8)
 
 
 def build_store(
@@ -253,7 +242,7 @@ def _claim(folder: Path, made_of: dict[str, Any]) -> None:
     note = folder / "parts" / "made_of.json"
     for known in (folder / "meta.json", note):
         if known.is_file():
-            before = json.loads(known.read_text())
+            before = read_object(known)
             if {key: before.get(key) for key in made_of} != made_of:
                 raise InputError(f"{folder} holds molecules of other files; choose another folder")
             return

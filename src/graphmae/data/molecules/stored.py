@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import shutil
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 from ...runtime.errors import DataError
 from ..dataset import REGISTRY
 from ..sources import cache_root, sha256
+from .integrity import DamagedStore
 from .store import MoleculeStore, build_store
 
 logger = logging.getLogger("graphmae")
@@ -32,7 +34,12 @@ def stored(files: Sequence[Path], name: str, column: str | None = None) -> Molec
             shown = now
             logger.info("%s: %d strings parsed, %d of them bad, %.0f a second", name, done, bad, done / (now - began))
 
-    store = build_store(files, folder, column, name, progress=progress)
+    try:
+        store = build_store(files, folder, column, name, progress=progress)
+    except DamagedStore:
+        logger.warning("%s: what the cache held was damaged; the molecules are parsed again", name)
+        shutil.rmtree(folder)
+        store = build_store(files, folder, column, name, progress=progress)
     if store.meta["bad"]:
         logger.warning(
             "%s: %d of %d strings are not molecules and were left out; %s lists them",

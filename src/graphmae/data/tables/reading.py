@@ -14,6 +14,8 @@ import pyarrow.json
 import pyarrow.parquet
 
 from ...runtime.errors import DataError, InputError
+from ...runtime.untrusted import refuse_many, refuse_special, refuse_zip_bomb
+from .nesting import is_nested_deep
 from .text import decoded, one_line, only_member, read_text
 
 PARQUET = (".parquet", ".pq")
@@ -81,6 +83,7 @@ def _is_path(source: Any) -> bool:
 
 
 def _from_file(path: Path, as_written: AsWritten, headerless: bool | None, note: Callable[[str], None]) -> pa.Table:
+    refuse_special(path)
     if not path.is_file():
         raise DataError(f"{path} is a folder, not a table" if path.is_dir() else f"no file {path}")
     if not path.stat().st_size:
@@ -130,8 +133,12 @@ def _array(values: Any) -> pa.Array:
 
 def _parquet(path: Path) -> pa.Table:
     try:
+        about = pyarrow.parquet.read_metadata(path)
+        refuse_many(path, about.num_rows * about.num_columns)
         return pyarrow.parquet.read_table(path, memory_map=True)
-    except (pa.ArrowException, OSError) as error:
+    except DataError:
+        raise
+    except (pa.ArrowException, OSError, ValueError, TypeError, OverflowError, MemoryError) as error:
         raise DataError(f"{path} is truncated or not a Parquet file ({one_line(error)})") from None
 
 
@@ -141,13 +148,23 @@ def _excel(path: Path, note: Callable[[str], None]) -> pa.Table:
         import openpyxl
     except ImportError:
         raise InputError(f"{path.name}: .xlsx needs openpyxl: pip install 'graphmae[excel]', or save as CSV") from None
+    refuse_zip_bomb(path)
+    cells, filled = 0, {}
     try:
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
-        sheets = {sheet.title: list(sheet.iter_rows(values_only=True)) for sheet in book.worksheets}
+        for sheet in book.worksheets:
+            rows = []
+            for row in sheet.iter_rows(values_only=True):
+                cells += len(row) + 1
+                refuse_many(path, cells)  # one cell far down and right makes millions of empty ones
+                if any(_there(cell) for cell in row):
+                    rows.append(row)
+            if rows:
+                filled[sheet.title] = rows
+    except DataError:
+        raise
     except Exception as error:  # a damaged workbook can raise anything; all of it means the same to the user
         raise DataError(f"{path} is damaged or not an .xlsx file ({type(error).__name__})") from None
-    filled = {title: [row for row in rows if any(_there(cell) for cell in row)] for title, rows in sheets.items()}
-    filled = {title: rows for title, rows in filled.items() if rows}
     if not filled:
         raise DataError(f"{path} is empty")
     title, rows = next(iter(filled.items()))
@@ -171,6 +188,8 @@ def _cell(cell: Any) -> Any:
 def _json_lines(path: Path, note: Callable[[str], None]) -> pa.Table:
     """One object per line; a key that a line does not have is an empty cell."""
     text = decoded(path, note)
+    if is_nested_deep(text.encode()):  # Arrow's parser has no limit and would take the process with it
+        return _from_objects(path, text.split("\n"))
     try:
         options = pyarrow.json.ReadOptions(block_size=max(1 << 20, min(4 * len(text), 1 << 30)))
         return pyarrow.json.read_json(pa.BufferReader(text.encode()), read_options=options)

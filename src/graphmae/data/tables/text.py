@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import codecs
 import csv
-import gzip
 import io
 import re
 import zipfile
@@ -13,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from ...runtime.errors import DataError
+from ...runtime.untrusted import open_gz, refuse_zip_bomb
 
 SEPARATORS = ("\t", "|", ";", ",", " ")  # the rarer in cells and headers, the earlier: 1,5 is in many a cell
 HEAD, MOST_HEAD, RECORDS = 1 << 18, 1 << 24, 200  # bytes looked at, at most, and lines the separator is judged by
@@ -80,8 +81,10 @@ def contents(path: Path) -> bytes:
     """The bytes of a file, unpacked where it is a .gz or a .zip with one file in it."""
     try:
         if path.suffix.lower() == ".gz":
-            return gzip.decompress(path.read_bytes())
+            with open_gz(path) as file:
+                return file.read()
         if path.suffix.lower() == ".zip":
+            refuse_zip_bomb(path)
             with zipfile.ZipFile(path) as archive:
                 return archive.read(only_member(path))
         return path.read_bytes()
@@ -165,9 +168,8 @@ def _head(path: Path) -> bytes:
     """The beginning of a file, with two whole lines if they are not too long."""
     if path.suffix.lower() == ".zip":
         return b""
-    opened = gzip.open if path.suffix.lower() == ".gz" else open
     try:
-        with opened(path, "rb") as file:
+        with open_gz(path) if path.suffix.lower() == ".gz" else path.open("rb") as file:
             head = file.read(HEAD)
             while head.count(b"\n") < 2 and len(head) < MOST_HEAD and (more := file.read(HEAD)):
                 head += more
@@ -239,7 +241,7 @@ def _parse(
 ) -> pa.Table:
     try:
         return pyarrow.csv.read_csv(
-            source if isinstance(source, Path) else pa.BufferReader(source),
+            _opened(source),
             # Wide tables in few blocks: a column of hundreds of short pieces is slow everywhere after.
             read_options=pyarrow.csv.ReadOptions(
                 column_names=layout.names,
@@ -259,17 +261,26 @@ def _parse(
         raise DataError(f"{path.name} cannot be read as a table with {len(layout.names)} columns: {text}") from None
 
 
+def _opened(source: Path | bytes) -> Any:
+    if isinstance(source, bytes):
+        return pa.BufferReader(source)
+    return open_gz(source) if source.suffix.lower() == ".gz" else source
+
+
 def _with_doubtful_as_written(path: Path, source: Path | bytes, layout: Layout, table: pa.Table) -> pa.Table:
     """Columns of numbers such as 1.234 alone stay text: whether that is 1234 is decided where all columns are seen."""
     doubtful = [name for name in table.column_names if _may_be_thousands(table.column(name))]
     if not doubtful:
         return table
     written = _parse(path, source, layout, dict.fromkeys(doubtful, pa.string()))
+    columns = dict(
+        zip(table.column_names, table.columns, strict=True)
+    )  # one by one, a wide table would be copied often
     for name in doubtful:
         cells = written.column(name)
         if pc.all(pc.or_(pc.match_substring_regex(cells, TWO_WAYS), pc.equal(cells, ""))).as_py():
-            table = table.set_column(table.column_names.index(name), name, cells)
-    return table
+            columns[name] = cells
+    return pa.Table.from_arrays(list(columns.values()), list(columns))
 
 
 def _may_be_thousands(values: pa.ChunkedArray) -> bool:

@@ -17,6 +17,7 @@ def loops(edge_index: torch.Tensor) -> int:
     return int((edge_index[0] == edge_index[1]).sum())
 
 
+@pytest.mark.usefixtures("trusting")
 @pytest.mark.parametrize("gap", [False, True])
 def test_planetoid(tmp_path: Path, gap: bool) -> None:
     write_planetoid(tmp_path, "CiteSeer", gap)
@@ -32,6 +33,7 @@ def test_planetoid(tmp_path: Path, gap: bool) -> None:
     assert (dataset.pretrain, dataset.metric, dataset.num_classes) == ((0,), "accuracy", 3)
 
 
+@pytest.mark.usefixtures("trusting")
 @pytest.mark.parametrize("suffix", ["x", "allx", "graph", "test.index", "ty"])
 def test_planetoid_truncated_files_are_named(tmp_path: Path, suffix: str) -> None:
     path = write_planetoid(tmp_path) / f"ind.cora.{suffix}"
@@ -40,6 +42,7 @@ def test_planetoid_truncated_files_are_named(tmp_path: Path, suffix: str) -> Non
         load("cora", tmp_path)
 
 
+@pytest.mark.usefixtures("trusting")
 def test_planetoid_refuses_a_pickle_that_would_run_code(tmp_path: Path) -> None:
     path = write_planetoid(tmp_path) / "ind.cora.y"
     path.write_bytes(b"\x80\x02cos\nsystem\nX\x04\x00\x00\x00true\x85R.")

@@ -217,6 +217,7 @@ def test_a_folder_of_ones_own(tmp_path: Path) -> None:
         load_tu("mutagg")
 
 
+@pytest.mark.usefixtures("trusting")
 def test_published_names_are_found_below_the_root(tmp_path: Path) -> None:
     write_tu(tmp_path / "TUDataset/MUTAG/raw", "MUTAG")
     before = {p: hashlib.sha256(p.read_bytes()).hexdigest() for p in tmp_path.rglob("*") if p.is_file()}
