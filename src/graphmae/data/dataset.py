@@ -73,7 +73,7 @@ class Dataset:
         """All graphs, some at a time, in order."""
         raise TypeError(f"{type(self).__name__} must define graph_sets()")
 
-    def with_features(self, make: Callable[[Tensor, Tensor], Tensor]) -> Dataset:
+    def with_features(self, make: Callable[[Tensor, Any], Tensor]) -> Dataset:
         """The same graphs with `make(x, edge_index)` as their features."""
         raise TypeError(f"{type(self).__name__} must define with_features(make)")
 

@@ -14,6 +14,7 @@ from torch_geometric.data import Data
 
 from ..runtime.errors import DataError, InputError
 from .dataset import Dataset
+from .edge_data import edges_of, with_loops
 from .graphset import GraphSet
 
 Split = Literal["train", "val", "test"]
@@ -104,14 +105,15 @@ class NodeDataset(Dataset):
 
     def with_graph(self, graph: Data) -> NodeDataset:
         """The same nodes with other edges, and without splits, to train on."""
-        return replace(self, graphs=(graph,), splits={})
+        loops = self.treatment.get("self_loops") and "edge_weight" in graph
+        return replace(self, graphs=(with_loops(graph) if loops else graph,), splits={})
 
-    def with_features(self, make: Callable[[Tensor, Tensor], Tensor]) -> NodeDataset:
-        """The same graphs with `make(x, edge_index)` as their features."""
+    def with_features(self, make: Callable[[Tensor, Any], Tensor]) -> NodeDataset:
+        """The same graphs with `make(x, edges)` as their features."""
 
         def changed(graph: Data) -> Data:
             out = copy.copy(graph)
-            out.x = make(graph.x, graph.edge_index)
+            out.x = make(graph.x, edges_of(graph))
             return out
 
         return replace(self, graphs=tuple(changed(graph) for graph in self.graphs))

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from ..batching import Batch
+from ..data.edge_data import EDGE_KEYS, edges_of
 from ..encoders import Composed, Views
 from ..kernels import Adjacency
 from ..registry import Registry
@@ -117,7 +118,8 @@ class Method(nn.Module):
         """The graph as the encoder sees it."""
         if self.views is None:
             return data
-        return Data(x=self.views.cpu().inputs(data.x, data.edge_index), edge_index=data.edge_index)
+        edges = {key: data[key] for key in ("edge_index", *EDGE_KEYS) if key in data}
+        return Data(x=self.views.cpu().inputs(data.x, edges_of(data)), **edges)
 
     @property
     def parts(self) -> dict[str, Any]:

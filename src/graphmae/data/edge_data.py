@@ -1,0 +1,82 @@
+"""What is known of a graph's edges beside their ends: weights, features, times."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import MutableMapping
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils.weak import WeakIdKeyDictionary
+from torch_geometric.data import Data
+
+from ..kernels import Adjacency
+
+EDGE_KEYS = ("edge_weight", "edge_attr", "edge_time")
+_KNOWN: MutableMapping[Tensor, tuple[tuple[Any, ...], Adjacency]] = WeakIdKeyDictionary()
+
+
+def edges_of(graph: Data, device: torch.device | str | None = None) -> Tensor | Adjacency:
+    """The edges for an encoder: sorted, with weights and features where there are some, else `edge_index` as it is.
+
+    >>> edges_of(Data(x=torch.eye(2), edge_index=torch.tensor([[0, 1], [1, 0]]))).tolist()
+    [[0, 1], [1, 0]]
+    """
+    ends = graph.edge_index
+    where = ends.device if device is None else torch.device(device)
+    given = [graph[key] if key in graph else None for key in ("edge_weight", "edge_attr")]
+    if given == [None, None]:
+        return ends.to(where)
+    counted = not (ends.is_inference() or torch.is_inference_mode_enabled())  # else changes could not be noticed
+    key = (ends._version if counted else -1, where, *map(id, given))
+    kept = _KNOWN.get(ends) if counted else None
+    if kept is not None and kept[0][: len(key)] == key:
+        return kept[1]
+    moved = [None if part is None else part.to(where) for part in given]
+    adj = Adjacency.from_edges(ends.to(where), int(graph.num_nodes), *moved)
+    if counted:
+        _KNOWN[ends] = (*key, *given), adj  # what is given stays alive, so that an id means one tensor
+    return adj
+
+
+def with_edges_of(graph: Data, keep: Tensor, x: Tensor | None = None) -> Data:
+    """The same nodes with the edges `keep` [E] alone, and what is known of these; without labels."""
+    out = Data(x=graph.x if x is None else x, edge_index=graph.edge_index[:, keep])
+    for key in EDGE_KEYS:
+        if key in graph:
+            out[key] = graph[key][keep]
+    return out
+
+
+def with_loops(graph: Data) -> Data:
+    """A copy with one self-loop on every node, after the other edges. A loop has no features and no time.
+
+    It weighs as much as the node's edges do on average, so a node counts as one more neighbour of itself, whatever
+    weights are measured in; where a node has no edges it does not matter.
+    """
+    apart = graph.edge_index[0] != graph.edge_index[1]
+    out = copy.copy(graph)
+    nodes = torch.arange(int(graph.num_nodes))
+    ends = graph.edge_index[:, apart]
+    out.edge_index = torch.cat([ends, nodes.expand(2, -1)], dim=1)
+    if "edge_weight" in graph:
+        weight = graph.edge_weight[apart]
+        out.edge_weight = torch.cat([weight, _mean_weights(ends, weight, len(nodes))])
+    if "edge_attr" in graph:
+        features = graph.edge_attr[apart]
+        out.edge_attr = torch.cat([features, features.new_zeros(len(nodes), features.size(1))])
+    if "edge_time" in graph:
+        times = graph.edge_time[apart]
+        out.edge_time = torch.cat([times, times.new_full((len(nodes),), torch.nan)])
+    return out
+
+
+def _mean_weights(ends: Tensor, weight: Tensor, nodes: int) -> Tensor:
+    """[nodes] mean weight of the edges from and to each node; of all edges where there are none."""
+    total, count = torch.zeros(2, nodes, dtype=torch.float64)
+    for side in ends:
+        total.index_add_(0, side, weight.double())
+        count.index_add_(0, side, torch.ones(len(side), dtype=torch.float64))
+    usual = weight.double().mean() if len(weight) else torch.ones((), dtype=torch.float64)
+    return torch.where(count > 0, total / count.clamp(min=1), usual).to(weight.dtype)
