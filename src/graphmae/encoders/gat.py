@@ -42,9 +42,13 @@ class GAT(StackedEncoder):
         blocks = [
             Block(
                 GATConv(
-                    shape.in_channels, shape.width // heads, heads, attention_dropout, negative_slope,
+                    shape.in_channels,
+                    shape.width // heads,
+                    heads,
+                    attention_dropout,
+                    negative_slope,
                     edge_channels=edge_channels,
-                ),  # fmt: skip
+                ),
                 dropout=dropout,
                 norm=shape.norm,
                 activation=shape.activation,

@@ -14,7 +14,6 @@ from torch.nn import functional as F
 from torch_geometric.data import Data
 
 from .. import kernels
-from ..data.edge_data import edges_of
 from ..data.tables.structure import NAMES, structural_features
 from ..runtime.errors import ConfigError, unknown
 from ..runtime.seed import preserved_randomness
@@ -112,7 +111,7 @@ class Views(nn.Module):
         views.structure_mean = around.mean(0)
         spread = around.std(0, correction=0)
         views.structure_scale = torch.where(spread > 1e-6, spread, torch.inf)
-        plain = [views._plain(graph.x, edges_of(graph)) for graph in graphs]
+        plain = [views._plain(graph.x, kernels.edges_of(graph)) for graph in graphs]
         views._settle(plain)
         views.structure_share = _related(*(torch.cat([each[name] for each in plain]) for name in ("structure", "own")))
         said = views.neighbours_say(graphs[0])
@@ -162,7 +161,7 @@ class Views(nn.Module):
         encoder.eval()
         found = []
         for graph in graphs:
-            x, edges = graph.x.to(device), edges_of(graph, device)
+            x, edges = graph.x.to(device), kernels.edges_of(graph, device)
             found.append({"learned": encoder(self.inputs(x, edges), kernels.taken_by(encoder, edges))})
         encoder.train(was_training)
         self._settle(found)

@@ -20,7 +20,6 @@ from .. import decoders, encoders, kernels
 from ..batching import Batch, GraphStore, Shuffled
 from ..config import Evaluation, Recipe, Supervised
 from ..data import GraphSet, NodeDataset
-from ..data.edge_data import edges_of
 from ..runtime.environment import peak_bytes
 from ..runtime.seed import preserved_randomness
 from ..training import CapturedBatches, CapturedStep, Trainer, make_optimizer
@@ -86,7 +85,7 @@ def supervised_scores(
 def _train_nodes(
     module: NodeClassifier, dataset: NodeDataset, epochs: int, lr: float, weight_decay: float, device: torch.device
 ) -> Scores:
-    graphs = [Labelled(g.x.to(device), edges_of(g, device), g.y.to(device)) for g in dataset.graphs]
+    graphs = [Labelled(g.x.to(device), kernels.edges_of(g, device), g.y.to(device)) for g in dataset.graphs]
     training = [(graphs[i], mask.to(device).nonzero().flatten()) for i, mask in dataset.splits["train"]]
     evaluated = [
         i for i in range(len(graphs)) if any(i == j for part in ("val", "test") for j, _ in dataset.splits[part])
@@ -152,7 +151,8 @@ def _one_candidate(recipe: Recipe, dataset: NodeDataset, seed: int, device: torc
     settings = recipe.supervised
     assert settings is not None and recipe.decoder is not None
     with preserved_randomness(seed):
-        encoder = encoders.build(recipe.encoder.name, in_channels=dataset.in_channels, **recipe.encoder.options)
+        name, options = recipe.encoder.name, recipe.encoder.options
+        encoder = encoders.build_for(name, options, dataset.in_channels, dataset.edge_channels)
         output = decoders.build(
             recipe.decoder.name, in_channels=encoder.out_channels, out_channels=dataset.num_classes,
             **recipe.decoder.options,

@@ -15,11 +15,10 @@ from typing import Any
 
 import torch
 
-from .. import config, evaluation, methods, pretrained
+from .. import config, evaluation, kernels, methods, pretrained
 from .. import data as datasets
 from ..config import Recipe
 from ..data import Dataset
-from ..data.edge_data import edges_of
 from ..data.splits import with_split
 from ..evaluation import Evaluator
 from ..inference.embedding import embed_graph, pair_scorer, propagated
@@ -167,7 +166,7 @@ class _Arena:
         split = self._split(seed)
         rows = split.graph.x
         if name in ("averaged", "propagated"):
-            rows = propagated(rows, edges_of(split.graph), 1 if name == "averaged" else 2)
+            rows = propagated(rows, kernels.edges_of(split.graph), 1 if name == "averaged" else 2)
         elif name in ("netmf", "netmf-propagated"):
             rows = evaluation.walks_of(split.graph, with_features=name != "netmf")
         elif name == "untrained":

@@ -14,7 +14,6 @@ from torch_geometric.data import Data
 from .. import kernels
 from ..batching import Batch, GraphStore
 from ..data import Dataset
-from ..data.edge_data import edges_of
 from ..encoders import StackedEncoder
 from ..methods import Method
 from ..runtime.device import resolve_device
@@ -46,7 +45,7 @@ def embed_graph(
     _check(encoder, data.x.size(1))
     reading = reading or NodeReading()
     with _at_rest(encoder, device) as used, every_layer(encoder) if reading.layers == "all" else nullcontext():
-        edges = edges_of(data, used)
+        edges = kernels.edges_of(data, used)
         rows = encoder(data.x.to(used), kernels.taken_by(encoder, edges))
         if reading.smooth:
             rows = rows + propagated(rows, edges, reading.smooth)
@@ -147,7 +146,7 @@ def steady_loss(model: Method, graphs: Sequence[Data], device: torch.device, dra
     model.eval()
     with preserved_randomness(0):
         for graph in graphs:
-            batch = Batch(graph.x.to(device), edges_of(graph, device))
+            batch = Batch(graph.x.to(device), kernels.edges_of(graph, device))
             for _ in range(draws):
                 total += float(model(batch)) ** power * len(batch.x)
                 weight += len(batch.x)

@@ -22,6 +22,7 @@ from torch import Tensor
 from ..runtime.errors import InputError, unknown
 from . import reference
 from .adjacency import Adjacency, View, adjacency, plain, taken_by
+from .edges import edges_of
 from .packed import Packed, Taken
 
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
     "cosine",
     "dropout",
     "dropped_rows",
+    "edges_of",
     "has",
     "layer_norm",
     "lookup",
@@ -65,9 +67,9 @@ def view(edges: Tensor | Adjacency | View, num_nodes: int, rows: Tensor | None =
 def attend(
     view: View, x: Tensor, vectors: Tensor, slope: float, p: float, training: bool, bias: Tensor | None = None
 ) -> Tensor:
-    """Σ_j α_ij · x_j + bias for every row i and head, α_ij = dropout(softmax_j(leaky_relu(v₀·x_j + v₁·x_i) + log w_ij)).
+    """Σ_j α_ij · x_j + bias for every row i and head, α_ij = dropout(softmax_j(leaky_relu(v₀·x_j + v₁·x_i))).
 
-    w_ij are the weights of the graph's edges, where it has some (`Adjacency.weight`).
+    Where the graph's edges have weights w (`Adjacency.weight`), log w_ij is added before the softmax: α_ij ∝ w_ij.
     `x` [n, heads, channels], or [n, 1, channels] where all heads look at the same; `vectors` [2, heads, channels];
     `bias` [heads, channels].
     """

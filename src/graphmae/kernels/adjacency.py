@@ -83,7 +83,8 @@ class Adjacency:
     def from_edges(
         cls, edge_index: Tensor, num_nodes: int, weight: Tensor | None = None, features: Tensor | None = None
     ) -> Adjacency:
-        """Messages flow from `edge_index[0]` to `edge_index[1]`, as in PyG; `weight` [E] and `features` [E, k] of edges.
+        """Messages flow from `edge_index[0]` to `edge_index[1]`, as in PyG. Edges may have a `weight` [E] and
+        `features` [E, k].
 
         >>> ends, one = torch.tensor([[0, 1], [1, 0]]), torch.ones(2)
         >>> Adjacency.from_edges(ends, 2, one, torch.tensor([[3.0], [5.0]])).edge_sums.tolist()

@@ -8,8 +8,9 @@ from typing import Any, ClassVar
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
+from .. import kernels
 from ..batching import Batch
-from ..data.edge_data import EDGE_KEYS, edges_of
+from ..data.edge_data import EDGE_KEYS
 from ..encoders import Composed, Views
 from ..kernels import Adjacency
 from ..registry import Registry
@@ -119,7 +120,7 @@ class Method(nn.Module):
         if self.views is None:
             return data
         edges = {key: data[key] for key in ("edge_index", *EDGE_KEYS) if key in data}
-        return Data(x=self.views.cpu().inputs(data.x, edges_of(data)), **edges)
+        return Data(x=self.views.cpu().inputs(data.x, kernels.edges_of(data)), **edges)
 
     @property
     def parts(self) -> dict[str, Any]:

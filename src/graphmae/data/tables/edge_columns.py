@@ -65,31 +65,33 @@ class EdgeColumns:
         roles = {role: Column.from_dict(stored[role]) for role in ROLES if role in stored}
         return cls(**roles, columns=tuple(Column.from_dict(each) for each in stored.get("columns", ())))
 
-    def encode(self, table: pa.Table, report: Report) -> EdgeValues:
-        """Of every row of a table of such columns; what it lacks or cannot be read is a problem of the report."""
+    def encode(self, table: pa.Table, name: str, report: Report) -> EdgeValues:
+        """Of every row of the table called `name`; what it lacks or cannot be read is a problem of the report."""
         wanted = [column for column in (self.weight, self.time, *self.columns) if column is not None]
         lacking = [column.name for column in wanted if column.name not in table.column_names]
         if lacking:
-            report.problem(f"the model was trained with columns these edges do not have: {some(sorted(lacking), 8)}")
+            missing = some(sorted(lacking), 8)
+            report.problem(f"the model was trained with columns these edges do not have: {missing}", name)
             return EdgeValues(None, None, np.zeros((table.num_rows, self.width), dtype=np.float32))
         blocks = [column.encode(table.column(column.name))[0] for column in self.columns]
         none = np.zeros((table.num_rows, 0), dtype=np.float32)
         time = None if self.time is None else self.time.numbers(table.column(self.time.name))
         return EdgeValues(
-            None if self.weight is None else _weights(self.weight, table.column(self.weight.name), report),
+            None if self.weight is None else _weights(self.weight, table.column(self.weight.name), name, report),
             None if time is None else np.where(np.isfinite(time), time, np.nan),
             np.hstack([none, *blocks]),
         )
 
 
-def _weights(column: Column, values: pa.ChunkedArray, report: Report) -> np.ndarray:
+def _weights(column: Column, values: pa.ChunkedArray, name: str, report: Report) -> np.ndarray:
     numbers = column.numbers(values)
     missing = ~np.isfinite(numbers)
     if (numbers[~missing] <= 0).any():
-        report.problem(f"the weights of edges, {column.name!r}, must be above 0, and some are not")
+        report.problem(f"the weights of edges, {column.name!r}, must be above 0, and some are not", name)
     if missing.any():
         usual = column.learned["usual"]
-        report.repair(f"{count(int(missing.sum()), 'edge')} without a weight in {column.name!r} weigh {usual:g}, as usual")
+        lacking = count(int(missing.sum()), "edge")
+        report.repair(f"{lacking} without a weight in {column.name!r} count with the median, {usual:g}")
         numbers = np.where(missing, usual, numbers)
     return numbers
 
@@ -107,11 +109,11 @@ def fit_edge_columns(
         report.problem(problem, name)
     report.repairs += trial.repairs
     report.notes += [f"{name}: {note}" for note in trial.notes]
-    for role, column in asked.items():
-        if column and column not in table.column_names:
-            report.problem(f"{unknown('column', column, table.column_names)} (data.{role})", name)
-        elif column and (why := _unfit(role, column, fitted, table)):
-            report.problem(f"the column {column!r} cannot be the {role} of edges: {why}", name)
+    for role, named in asked.items():
+        if named and named not in table.column_names:
+            report.problem(f"{unknown('column', named, table.column_names)} (data.{role})", name)
+        elif named and (why := _unfit(role, named, fitted, table)):
+            report.problem(f"the column {named!r} cannot be the {role} of edges: {why}", name)
     chosen: dict[str, Column] = {}
     for role in ("time", "weight"):
         free = [column for column in fitted.values() if column not in chosen.values()]
@@ -233,6 +235,6 @@ def canonical(keys: np.ndarray, table: pa.Table) -> np.ndarray:
     if again.any():
         rows = order[again]
         few = table.take(pa.array(rows))
-        texts = [as_text(column).to_numpy(zero_copy_only=False).astype(str) for column in few.columns]
+        texts = [as_text(few.column(n)).to_numpy(zero_copy_only=False).astype(str) for n in sorted(few.column_names)]
         order[again] = rows[np.lexsort([*texts[::-1], keys[rows]])]
     return order

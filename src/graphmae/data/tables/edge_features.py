@@ -1,4 +1,4 @@
-"""Features a node gets from its edges: how many there are and what they weigh, what their columns hold, how new they are.
+"""Features of nodes made from their edges: how many there are, what they weigh, what columns hold, how new they are.
 
 They are made from the edges that are there: where some are held out, those do not count.
 """
@@ -36,7 +36,9 @@ def node_features(
     """
     apart = (graph.edge_index[0] != graph.edge_index[1]).numpy()
     ends, nodes = graph.edge_index.numpy()[:, apart], int(graph.x.size(0))
-    weight, time = (graph[key].double().numpy()[apart] if key in graph else None for key in ("edge_weight", "edge_time"))
+    weight, time = (
+        graph[key].double().numpy()[apart] if key in graph else None for key in ("edge_weight", "edge_time")
+    )
     features = graph.edge_attr.double().numpy()[apart] if "edge_attr" in graph else np.zeros((ends.shape[1], 0))
     found = np.column_stack(
         [column for side in ends[: 2 if directed else 1] for column in _of_side(side, nodes, weight, features, time)]

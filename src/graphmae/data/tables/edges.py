@@ -169,7 +169,7 @@ class CleanEdges:
 def clean(joined: Joined, values: EdgeValues, nodes: int, directed: bool, name: str, report: Report) -> CleanEdges:
     """Without self-loops, both ways unless `directed`.
 
-    Repeated edges are one, of all their kinds; their weights are added up, the latest time counts, columns are averaged.
+    Repeated edges are one, of all their kinds: weights are added up, the latest time counts, columns are averaged.
     """
     ends, kinds = joined.ends, joined.kinds
     parts = [values.weight, values.time, values.features if values.features.shape[1] else None]

@@ -100,7 +100,7 @@ def from_tables(
     joined = edge_tables.join(read, ids, stored.get("edge_kinds"), report).in_order(len(ids), directed)
     levels = joined.levels
     further = _edge_columns(joined.columns, stored, {"weight": weight, "time": time}, kinds, private, read.name, report)
-    values = further.encode(joined.columns, report)
+    values = further.encode(joined.columns, read.name, report)
     report.stop_on_problems()
     edges_found = edge_tables.clean(joined, values, len(ids), directed, read.name, report)
     edge_index = edges_found.edge_index

@@ -98,7 +98,9 @@ def _weights(
     highest = first
     for start in range(begin + tile, finish, tile):
         at = start + tl.arange(0, tile)
-        highest = tl.maximum(highest, _leaky(at, finish, col, place, logs, score, own, slope, heads, h, all_ends, weighted))
+        highest = tl.maximum(
+            highest, _leaky(at, finish, col, place, logs, score, own, slope, heads, h, all_ends, weighted)
+        )
     top = tl.max(highest, axis=0)[None, :]
     top = tl.where(top == float("-inf"), 0.0, top)  # no edge counts
     first = tl.exp(first - top)
@@ -255,7 +257,8 @@ class _Attend(Function):
         if view.num_rows:
             _weights[(view.num_rows,)](
                 adj.crow, adj.col, view.wanted, view.place, score if logs is None else logs, score, alpha, heads, slope,
-                all_rows=view.rows is None, all_ends=view.nodes is None, weighted=logs is not None, **_look(heads), num_warps=1,
+                all_rows=view.rows is None, all_ends=view.nodes is None, weighted=logs is not None, **_look(heads),
+                num_warps=1,
             )  # fmt: skip
         ctx.view, ctx.slope, ctx.p = view, slope, p
         ctx.save_for_backward(x, vectors, score, alpha, seed)
