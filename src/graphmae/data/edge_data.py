@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import copy
+import logging
 
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+logger = logging.getLogger("graphmae")
 EDGE_KEYS = ("edge_weight", "edge_attr", "edge_time")
 
 
@@ -18,6 +20,27 @@ def with_edges_of(graph: Data, keep: Tensor, x: Tensor | None = None) -> Data:
         if key in graph:
             out[key] = graph[key][keep]
     return out
+
+
+def with_usable_weights(graph: Data, name: str) -> Data:
+    """A copy with its `edge_weight` where it has one for every edge, all above 0 and not all the same.
+
+    Other values of edges (`edge_attr`) are left out: only those of tables are known well enough to learn from.
+    """
+    out = copy.copy(graph)
+    for key in EDGE_KEYS:
+        if key in out and (key != "edge_weight" or not _is_usable(out.edge_weight, graph.edge_index)):
+            logger.info("%s: %s is left aside", name, key)
+            del out[key]
+    if "edge_weight" in out:
+        out.edge_weight = out.edge_weight.float()
+    return out
+
+
+def _is_usable(weight: object, edge_index: Tensor) -> bool:
+    if not isinstance(weight, Tensor) or weight.shape != edge_index.shape[1:] or not len(weight):
+        return False
+    return bool(weight.isfinite().all() and (weight > 0).all() and (weight != weight[0]).any())
 
 
 def with_loops(graph: Data) -> Data:

@@ -10,7 +10,7 @@ from ..runtime.errors import DataError, unknown
 from .tables.reading import is_table, not_a_table
 
 MOLECULES = (".smi", ".smiles")  # plain or .gz
-ARRAYS = ("x", "edge_index", "y", "train_mask", "val_mask", "test_mask")  # of an .npz
+ARRAYS = ("x", "edge_index", "edge_weight", "y", "train_mask", "val_mask", "test_mask")  # of an .npz
 
 
 def is_named(source: Any) -> bool:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
 import torch
-from torch_geometric.utils import add_self_loops, remove_self_loops
 
 from ..runtime.errors import DataError
 from .checks import check_graph
+from .edge_data import with_loops, with_usable_weights
 from .nodes import NodeDataset
 
 Features = Literal["row-normalize", "standardize", "raw"]
@@ -38,14 +37,14 @@ def prepare(
             raise DataError(f"{dataset.name} has {dataset.in_channels} features; the stored scale is for {len(mean)}")
     graphs = []
     for graph in checked:
-        treated = copy.copy(graph)
+        treated = with_usable_weights(graph, dataset.name)
         if features == "row-normalize":
             total = treated.x.sum(1, keepdim=True)
             treated.x = treated.x / torch.where(total != 0, total, 1.0)
         elif features == "standardize":
             treated.x = ((treated.x.double() - mean) / std).float()
         if self_loops:
-            treated.edge_index, _ = add_self_loops(remove_self_loops(graph.edge_index)[0], num_nodes=graph.num_nodes)
+            treated = with_loops(treated)
         graphs.append(treated)
     return replace(dataset, graphs=tuple(graphs), treatment=treatment)
 

@@ -19,6 +19,7 @@ from .. import config, evaluation, kernels, methods, pretrained
 from .. import data as datasets
 from ..config import Recipe
 from ..data import Dataset
+from ..data.edge_data import EDGE_KEYS
 from ..data.splits import with_split
 from ..evaluation import Evaluator
 from ..inference.embedding import embed_graph, pair_scorer, propagated
@@ -105,7 +106,8 @@ def fingerprint(dataset: Any) -> str:
     """A data set's name and a checksum of its features, edges and labels."""
     total = 0
     for graph in dataset.pretrain_graphs() or dataset.graph_sets():
-        for part in (graph.x, graph.edge_index, getattr(graph, "y", None)):
+        of_edges = [getattr(graph, key, None) for key in EDGE_KEYS]
+        for part in (graph.x, graph.edge_index, getattr(graph, "y", None), *of_edges):
             total = total if part is None else zlib.crc32(part.contiguous().numpy().tobytes(), total)
     return f"{dataset.name} {total:08x}"
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from torch_geometric.data import Data
 
-from graphmae.data import from_edges, from_tables
+from graphmae.data import from_data, from_edges, from_networkx, from_scipy, from_tables
+from graphmae.data.open import open_dataset
 from graphmae.evaluation import split_edges
 from graphmae.runtime.errors import DataError
 
@@ -199,3 +202,24 @@ def test_models_of_an_earlier_version_with_kinds_are_refused() -> None:
                  if key not in ("edge_columns", "edge_features")}  # fmt: skip
     with pytest.raises(DataError, match="pre-train it again"):
         made({**EDGES, "type": ["u", "v", "u", "v"]}, treatment=treatment)
+
+
+def test_weights_of_graphs_that_are_in_memory_count_too(tmp_path: Path) -> None:
+    import networkx as nx
+    import scipy.sparse as sp
+
+    net = nx.Graph()
+    net.add_edge("a", "b", weight=2.0, since=3)
+    net.add_edge("b", "c", weight=5.0)
+    data = from_networkx(net, quiet=True).graphs[0]
+    assert data.edge_weight[[edge(data, 0, 1), edge(data, 2, 1)]].tolist() == [2.0, 5.0]
+    matrix = sp.coo_matrix(np.array([[0.0, 3.0, 0.0], [3.0, 0.0, 7.0], [0.0, 7.0, 0.0]]))
+    data = from_scipy(matrix, np.eye(3)).graphs[0]
+    assert float(data.edge_weight[edge(data, 1, 2)]) == 7.0 and float(data.edge_weight[edge(data, 1, 1)]) == 5.0
+    assert "edge_weight" not in from_scipy(matrix > 0, np.eye(3)).graphs[0]
+    pair = Data(x=torch.eye(2), edge_index=torch.tensor([[0, 1], [1, 0]]), edge_attr=torch.ones(2, 3))
+    assert "edge_attr" not in from_data(pair).graphs[0]  # not known well enough to learn from
+    pair.edge_weight = torch.tensor([1.0, -1.0])
+    assert "edge_weight" not in from_data(pair).graphs[0]
+    np.savez(tmp_path / "g.npz", x=np.eye(2), edge_index=pair.edge_index.numpy(), edge_weight=np.array([1.0, 2.0]))
+    assert open_dataset(tmp_path / "g.npz").graphs[0].edge_weight.tolist() == [1.0, 2.0, 1.5, 1.5]
