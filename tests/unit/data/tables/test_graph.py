@@ -221,7 +221,8 @@ def test_graphs_in_memory() -> None:
     import scipy.sparse as sp
 
     club = from_networkx(nx.karate_club_graph(), label="club", quiet=True)
-    assert club.graphs[0].x.shape == (34, 5) and club.classes == ("Mr. Hi", "Officer")
+    assert club.graphs[0].x.shape == (34, 7) and club.feature_names[:2] == ["edges: number", "edges: weight"]
+    assert club.classes == ("Mr. Hi", "Officer")
     ring = from_scipy(sp.csr_matrix(np.roll(np.eye(5), 1, axis=0)), np.eye(5), y=np.array([0, 1, 0, 1, 0]))
     assert ring.graphs[0].edge_index.shape == (2, 10)
     with pytest.raises(DataError, match="square"):
