@@ -16,6 +16,7 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from . import pretrained
+from .data.edge_data import EDGE_KEYS
 from .data.open import is_named, open_dataset
 from .data.tables.cells import as_text
 from .experiments import auto
@@ -338,6 +339,6 @@ def _stamp(graph: Any) -> list[tuple[str, int, int]]:
 
 def _fingerprint(graph: Any) -> str:
     digest = hashlib.sha256()
-    for tensor in (graph.x, graph.edge_index):
+    for tensor in (graph.x, graph.edge_index, *(graph[key] for key in EDGE_KEYS if key in graph)):
         digest.update(np.ascontiguousarray(tensor.numpy()).tobytes())
     return digest.hexdigest()

@@ -17,15 +17,17 @@ graphs = st.integers(1, 12).flatmap(
 )
 
 
-def adjacency_of(graph: tuple[int, Pairs]) -> kernels.Adjacency:
+def adjacency_of(graph: tuple[int, Pairs], weighted: bool = False) -> kernels.Adjacency:
     n, pairs = graph
-    return kernels.adjacency(torch.tensor(pairs, dtype=torch.long).reshape(-1, 2).T.contiguous(), n)
+    ends = torch.tensor(pairs, dtype=torch.long).reshape(-1, 2).T.contiguous()
+    return kernels.Adjacency.from_edges(ends, n, torch.rand(len(pairs)) * 9 + 0.1 if weighted else None)
 
 
 @st.composite
 def views(draw: st.DrawFn) -> kernels.View:
-    """Any graph (isolated nodes, multi-edges, no edges, one node), any edges left out, any nodes wanted and given."""
-    adj = adjacency_of(draw(graphs))
+    """Any graph (isolated nodes, multi-edges, no edges, one node), any edges left out, any nodes wanted and given;
+    with and without weights of edges."""
+    adj = adjacency_of(draw(graphs), draw(st.booleans()))
     edges = adj.col.numel()
     flags = st.lists(st.booleans(), min_size=edges, max_size=edges).map(lambda k: torch.tensor(k, dtype=torch.bool))
     keep = draw(st.none() | flags)

@@ -144,6 +144,7 @@ def links(
     way: str = "auto",
     share: float = 0.1,
     negatives: str = "uniform",
+    held_out: str = "auto",
     columns: Mapping[str, str] | None = None,
     data_root: str | Path | None = None,
     device: str = "auto",
@@ -155,6 +156,9 @@ def links(
     are scored (see `graphmae.link_scores`), in most cases by weighing embeddings and simple scores together. Pairs that
     are not edges are drawn evenly or, with `negatives="hard"`, among those that share a neighbour.
 
+    `held_out` says which edges are taken away: "random" ones, or by "time", the newest; "auto": by time where edges
+    have times.
+
     Rows: simple scores of the edges alone, raw features, the same encoder untrained, the pre-trained one. Every seed
     has its own edges and its own pre-training.
     """
@@ -165,10 +169,16 @@ def links(
         logger.info(
             "links: MaskGAE, which learns from hidden edges (recipe %s); GraphMAE is --recipe default", auto.LINKS
         )
+    if held_out not in (auto.AUTO, *evaluation.HELD_OUT):
+        raise ConfigError(unknown("way to hold edges out", held_out, (auto.AUTO, *evaluation.HELD_OUT)))
     made, dataset = auto.links_recipe_for(data, recipe, overrides, columns, data_root)
     graph, runs = dataset.single_graph(), []
+    if held_out == auto.AUTO:
+        held_out = "time" if "edge_time" in graph else "random"
+    if held_out == "time":
+        logger.info("links: the newest %.0f %% of the edges are predicted (--held-out random draws them)", 100 * share)
     for seed in numbers:
-        split = evaluation.split_edges(graph, share, seed, negatives=negatives)
+        split = evaluation.split_edges(graph, share, seed, negatives=negatives, held_out=held_out)
         seen = dataset.with_graph(split.graph)
         split = replace(split, graph=seen.single_graph())
         display = Progress() if progress else quiet

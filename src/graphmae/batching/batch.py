@@ -34,7 +34,7 @@ class Batch:
 
     def edges(self, part: nn.Module) -> Tensor | Adjacency:
         """The edges as an encoder or decoder takes them: sorted, or as a tensor [2, E]."""
-        return self.graph if getattr(part, "takes_adjacency", False) else kernels.plain(self.graph)
+        return kernels.taken_by(part, self.graph)
 
     def counted(self, rows: Tensor) -> Tensor:
         """Of `rows` [N, k] those that count in a loss: [S, k]."""

@@ -9,6 +9,7 @@ from scipy.sparse.csgraph import reverse_cuthill_mckee
 from torch_geometric.data import Data
 
 from ..data import Dataset, NodeDataset
+from ..data.edge_data import EDGE_KEYS
 
 
 def in_pieces(dataset: Dataset, count: int) -> Dataset:
@@ -40,11 +41,13 @@ def pieces(data: Data, count: int) -> list[Data]:
     for nodes_of in members:
         place[nodes_of] = np.arange(len(nodes_of))
     inside = part[row] == part[column]
+    here = torch.from_numpy(inside.nonzero()[0])
     row, column, owner = row[inside], column[inside], part[row[inside]]
     by_part = np.argsort(owner, kind="stable")
     cuts = np.searchsorted(owner[by_part], np.arange(1, count))
     found = []
     for nodes_of, chosen in zip(members, np.split(by_part, cuts), strict=True):
         edges = np.stack([place[row[chosen]], place[column[chosen]]])
-        found.append(Data(x=data.x[torch.from_numpy(nodes_of)], edge_index=torch.from_numpy(edges)))
+        of_edges = {key: data[key][here[torch.from_numpy(chosen)]] for key in EDGE_KEYS if key in data}
+        found.append(Data(x=data.x[torch.from_numpy(nodes_of)], edge_index=torch.from_numpy(edges), **of_edges))
     return found

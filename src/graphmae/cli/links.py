@@ -39,6 +39,9 @@ def links(
     negatives: Annotated[
         str, typer.Option("--negatives", help="Pairs that are no edges: uniform, or hard: with a shared neighbour.")
     ] = "uniform",
+    held_out: Annotated[
+        str, typer.Option("--held-out", help="Edges that are predicted: random, time (the newest), or auto: by time.")
+    ] = "auto",
     recipe: Annotated[str, typer.Option("--recipe", help="Recipe (default: default-links, MaskGAE).")] = "auto",
     predict: Annotated[bool, typer.Option("--predict", help="Print the most likely missing edges instead.")] = False,
     node: Annotated[str | None, typer.Option("--node", "-n", help="With --predict: those of one node, its id.")] = None,
@@ -59,7 +62,8 @@ def links(
 ) -> None:
     """Link prediction: take 15 % of the edges away, pre-train on the rest, predict which pairs were edges.
 
-    A third of them chooses how pairs are scored; the scores shown are those of the others.
+    A third of them chooses how pairs are scored; the scores shown are those of the others. Where edges have times, the
+    newest are taken away; --held-out random draws them.
 
     By MaskGAE, which learns from hidden edges; --recipe default takes GraphMAE, made for classes of nodes.
 
@@ -100,8 +104,8 @@ def links(
             print_lines(["source", "target", "score", "percentile"], lines)
         return
     result = api.links(
-        sources, recipe, numbers, overrides=set_, way=way, negatives=negatives, columns=columns, data_root=data,
-        device=device,
+        sources, recipe, numbers, overrides=set_, way=way, negatives=negatives, held_out=held_out, columns=columns,
+        data_root=data, device=device,
     )  # fmt: skip
     if json_:
         print_json(result.summary())

@@ -45,6 +45,11 @@ class Dataset:
         """How many of the features, the first ones, can be reconstructed."""
         return self.in_channels
 
+    @property
+    def edge_channels(self) -> int:
+        """How many features every edge has, for an encoder that learns from them."""
+        return 0
+
     def summary(self) -> Iterator[tuple[str, int]]:
         """("nodes", 2708), …: for people, and for the card of a model."""
         raise TypeError(f"{type(self).__name__} must define summary()")
@@ -73,8 +78,8 @@ class Dataset:
         """All graphs, some at a time, in order."""
         raise TypeError(f"{type(self).__name__} must define graph_sets()")
 
-    def with_features(self, make: Callable[[Tensor, Tensor], Tensor]) -> Dataset:
-        """The same graphs with `make(x, edge_index)` as their features."""
+    def with_features(self, make: Callable[[Data], Tensor]) -> Dataset:
+        """The same graphs with `make(graph)` [N, k] as their features."""
         raise TypeError(f"{type(self).__name__} must define with_features(make)")
 
     def single_graph(self) -> Data:

@@ -47,6 +47,8 @@ def tables(
     id: str = "",
     source: str = "",
     target: str = "",
+    weight: str = "",
+    time: str = "",
     label: str = "",
     split: str = "",
     kinds: dict[str, str] | None = None,
@@ -56,8 +58,8 @@ def tables(
 ) -> TableGraph:
     """Your own graph from a node table and an edge table (CSV, Excel, JSON lines, Parquet), or from an edge list."""
     return from_tables(
-        nodes or None, edges, id=id, source=source, target=target, label=label, split=split, kinds=kinds,
-        directed=directed, self_loops=self_loops, private=private,
+        nodes or None, edges, id=id, source=source, target=target, weight=weight, time=time, label=label, split=split,
+        kinds=kinds, directed=directed, self_loops=self_loops, private=private,
     )  # fmt: skip
 
 

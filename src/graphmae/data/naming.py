@@ -14,7 +14,7 @@ from .tables.reading import is_table, not_a_table
 MOLECULES = (".smi", ".smiles")  # plain or .gz
 KINDS = ("file", "memory", "smiles", "tables", "tu")  # registered, and nothing without a path
 logger = logging.getLogger("graphmae")
-ARRAYS = ("x", "edge_index", "y", "train_mask", "val_mask", "test_mask")  # of an .npz
+ARRAYS = ("x", "edge_index", "edge_weight", "y", "train_mask", "val_mask", "test_mask")  # of an .npz
 
 
 def is_named(source: Any) -> bool:

@@ -14,6 +14,7 @@ from torch_geometric.data import Data
 
 from ..runtime.errors import DataError, InputError
 from .dataset import Dataset
+from .edge_data import with_loops
 from .graphset import GraphSet
 
 Split = Literal["train", "val", "test"]
@@ -49,6 +50,10 @@ class NodeDataset(Dataset):
     @property
     def in_channels(self) -> int:  # type: ignore[override]
         return int(self.graphs[0].x.size(1))
+
+    @property
+    def edge_channels(self) -> int:
+        return int(self.graphs[0].edge_attr.size(1)) if "edge_attr" in self.graphs[0] else 0
 
     def check_labels(self) -> None:
         """Refuse a set that cannot be evaluated, and say what it lacks."""
@@ -104,14 +109,15 @@ class NodeDataset(Dataset):
 
     def with_graph(self, graph: Data) -> NodeDataset:
         """The same nodes with other edges, and without splits, to train on."""
-        return replace(self, graphs=(graph,), splits={})
+        loops = self.treatment.get("self_loops") and "edge_weight" in graph
+        return replace(self, graphs=(with_loops(graph) if loops else graph,), splits={})
 
-    def with_features(self, make: Callable[[Tensor, Tensor], Tensor]) -> NodeDataset:
-        """The same graphs with `make(x, edge_index)` as their features."""
+    def with_features(self, make: Callable[[Data], Tensor]) -> NodeDataset:
+        """The same graphs with `make(graph)` [N, k] as their features."""
 
         def changed(graph: Data) -> Data:
             out = copy.copy(graph)
-            out.x = make(graph.x, graph.edge_index)
+            out.x = make(graph)
             return out
 
         return replace(self, graphs=tuple(changed(graph) for graph in self.graphs))

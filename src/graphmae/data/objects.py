@@ -27,7 +27,7 @@ def from_edges(edges: Any, **options: Any) -> TableGraph:
 
 
 def from_networkx(graph: Any, label: str = "", **options: Any) -> TableGraph:
-    """A NetworkX graph; its nodes' attributes are columns, as in a node table, and so are the options.
+    """A NetworkX graph; attributes of nodes and edges are columns, as in tables, and so are the options.
 
     >>> import networkx as nx
     >>> from_networkx(nx.karate_club_graph(), label="club", quiet=True).classes
@@ -46,13 +46,19 @@ def from_networkx(graph: Any, label: str = "", **options: Any) -> TableGraph:
         cells = [{str(k): v for k, v in attributes.items()}.get(name) for _, attributes in nodes]
         table["attribute id" if name == "id" else name] = [_plain(cell) for cell in cells]
     pairs = [(str(u), str(v)) for u, v in graph.edges()]
-    kinds = [data.get("type") for *_, data in graph.edges(data=True)]
-    edges: dict[str, list[Any]] = {"source": [u for u, _ in pairs], "target": [v for _, v in pairs]}
-    if any(kind is not None for kind in kinds):
-        edges["type"] = [str(kind) for kind in kinds]
     if not pairs:
         raise DataError("the graph has no edges")
-    return from_tables(_even(table), edges, id="id", label=label, **options)
+    ends: dict[str, list[Any]] = {"source": [u for u, _ in pairs], "target": [v for _, v in pairs]}
+    known = [{str(key): value for key, value in data.items()} for *_, data in graph.edges(data=True)]
+    edges = {
+        name: [_plain(data.get(name)) for data in known] for name in sorted({key for data in known for key in data})
+    }
+    if "type" in edges:
+        edges["type"] = [str(kind) for kind in edges["type"]]
+    columns = {f"attribute {name}" if name in ends else name: cells for name, cells in edges.items()}
+    return from_tables(
+        _even(table), {**ends, **_even(columns)}, id="id", source="source", target="target", label=label, **options
+    )
 
 
 def from_scipy(
@@ -66,6 +72,8 @@ def from_scipy(
     moments: Mapping[str, list[float]] | None = None,
 ) -> NodeDataset:
     """A sparse adjacency matrix [N, N] and features [N, d], an array or sparse as well; `y` [N] are class numbers.
+
+    Entries of the matrix that are above 0 and differ are the weights of edges.
 
     >>> import scipy.sparse as sp
     >>> from_scipy(sp.eye(3), np.ones((3, 2))).graphs[0].x.shape
@@ -86,6 +94,9 @@ def from_scipy(
     there = coo.data != 0
     pairs = np.stack([coo.row[there], coo.col[there]]).astype(np.int64)
     data = Data(x=torch.as_tensor(dense, dtype=torch.float32), edge_index=torch.from_numpy(pairs))
+    values = np.asarray(coo.data[there], dtype=np.float32)
+    if (values != values[:1]).any():
+        data.edge_weight = torch.from_numpy(values)
     if y is not None:
         labels = np.asarray(y)
         data.y = torch.as_tensor(labels if labels.dtype.kind in "iufb" else np.unique(labels, return_inverse=True)[1])

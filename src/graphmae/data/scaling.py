@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
 import torch
-from torch_geometric.utils import add_self_loops, remove_self_loops
 
 from ..runtime.errors import DataError
 from .checks import LARGEST, LARGEST_RAW, check_graph, check_size
+from .edge_data import with_loops, with_usable_weights
 from .nodes import NodeDataset
 
 Features = Literal["row-normalize", "standardize", "raw"]
@@ -40,7 +39,7 @@ def prepare(
             raise DataError(f"{dataset.name} has {dataset.in_channels} features; the stored scale is for {len(mean)}")
     graphs = []
     for graph in checked:
-        treated = copy.copy(graph)
+        treated = with_usable_weights(graph, dataset.name)
         if features == "row-normalize":
             total = treated.x.sum(1, keepdim=True)
             treated.x = treated.x / torch.where(total != 0, total, 1.0)
@@ -48,7 +47,7 @@ def prepare(
             treated.x = ((treated.x.double() - mean) / std).float()
             check_size(treated.x, LARGEST, f"{dataset.name}, standardised")
         if self_loops:
-            treated.edge_index, _ = add_self_loops(remove_self_loops(graph.edge_index)[0], num_nodes=graph.num_nodes)
+            treated = with_loops(treated)
         graphs.append(treated)
     return replace(dataset, graphs=tuple(graphs), treatment=treatment)
 

@@ -1,6 +1,6 @@
 """Step 2: encoders. Register your own with `@graphmae.encoders.register("my-name")`."""
 
-from .base import REGISTRY, Encoder, StackedEncoder
+from .base import REGISTRY, Encoder, StackedEncoder, build_for
 from .diffused import GCNDiffusion
 from .gat import GAT
 from .gcn import GCN
@@ -23,6 +23,7 @@ __all__ = [
     "StackedEncoder",
     "Views",
     "build",
+    "build_for",
     "names",
     "neighbours_say",
     "register",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -37,6 +38,13 @@ class Encoder(nn.Module):
 
 
 REGISTRY: Registry[Encoder] = Registry("encoder", supplied=["in_channels"])
+
+
+def build_for(name: str, options: Mapping[str, Any], in_channels: int, edge_channels: int = 0) -> Encoder:
+    """A registered encoder with these options, for so many features of nodes and, if it takes some, of edges."""
+    takes = edge_channels and "edge_channels" in REGISTRY.options(name)
+    widths = {"in_channels": in_channels, **({"edge_channels": edge_channels} if takes else {})}
+    return REGISTRY.build(name, **{**widths, **options})
 
 
 class StackedEncoder(Encoder):

@@ -11,7 +11,7 @@ from .base import REGISTRY, StackedEncoder, layer_shapes
 class GAT(StackedEncoder):
     """Graph attention network (Veličković et al. 2018).
 
-    `hidden_channels` is the width of all heads together.
+    `hidden_channels` is the width of all heads together, `edge_channels` that of the edges' features.
 
     >>> encoder = GAT(in_channels=64, hidden_channels=256, num_layers=2, heads=4)
     >>> encoder.out_channels
@@ -33,6 +33,7 @@ class GAT(StackedEncoder):
         output: str = "last",
         out_channels: int | None = None,
         plain_output: bool = False,
+        edge_channels: int = 0,
     ) -> None:
         shapes = layer_shapes(in_channels, hidden_channels, num_layers, norm, activation, out_channels, plain_output)
         if heads < 1 or any(shape.width % heads for shape in shapes):
@@ -40,7 +41,14 @@ class GAT(StackedEncoder):
             raise ConfigError(f"the width of a layer ({wrong}) must be a multiple of heads ({heads})")
         blocks = [
             Block(
-                GATConv(shape.in_channels, shape.width // heads, heads, attention_dropout, negative_slope),
+                GATConv(
+                    shape.in_channels,
+                    shape.width // heads,
+                    heads,
+                    attention_dropout,
+                    negative_slope,
+                    edge_channels=edge_channels,
+                ),
                 dropout=dropout,
                 norm=shape.norm,
                 activation=shape.activation,
@@ -49,3 +57,4 @@ class GAT(StackedEncoder):
             for shape in shapes
         ]
         super().__init__(in_channels, hidden_channels, blocks, output)
+        self.edge_channels = edge_channels

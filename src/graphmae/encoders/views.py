@@ -19,6 +19,7 @@ from ..data.tables.structure import NAMES, structural_features
 from ..runtime.errors import ConfigError, unknown
 from ..runtime.seed import preserved_randomness
 
+Edges = Tensor | kernels.Adjacency
 VIEWS = ("own", "one-hop", "two-hop", "structure")
 MIN_BAG = 32  # columns of counts from which they are a bag: fewer are numbers like others
 COLUMNS, DIRECTIONS = 1024, 64  # of half of the features, at most
@@ -117,7 +118,7 @@ class Views(nn.Module):
         views.structure_mean = around.mean(0)
         spread = around.std(0, correction=0)
         views.structure_scale = torch.where(spread > 1e-6, spread, torch.inf)
-        plain = [views._plain(graph.x, graph.edge_index) for graph in graphs]
+        plain = [views._plain(graph.x, kernels.edges_of(graph)) for graph in graphs]
         views._settle(plain)
         views.structure_share = _related(*(torch.cat([each[name] for each in plain]) for name in ("structure", "own")))
         said = views.neighbours_say(graphs[0])
@@ -167,8 +168,8 @@ class Views(nn.Module):
         encoder.eval()
         found = []
         for graph in graphs:
-            x, edge_index = graph.x.to(device), graph.edge_index.to(device)
-            found.append({"learned": encoder(self.inputs(x, edge_index), edge_index)})
+            x, edges = graph.x.to(device), kernels.edges_of(graph, device)
+            found.append({"learned": encoder(self.inputs(x, edges), kernels.taken_by(encoder, edges))})
         encoder.train(was_training)
         self._settle(found)
 
@@ -190,9 +191,9 @@ class Views(nn.Module):
         bag, others = rows * self.is_bag, rows * ~self.is_bag
         return F.normalize(bag) * float((~self.is_bag).sum()) ** 0.5 + others
 
-    def _surroundings(self, x: Tensor, edge_index: Tensor) -> Tensor:
+    def _surroundings(self, x: Tensor, edges: Edges) -> Tensor:
         """Where nodes stand, and how much their rows hold: [N, STRUCTURE], on the CPU."""
-        ends = edge_index.cpu()
+        ends = kernels.plain(edges).cpu()
         ends = torch.cat([ends, ends.flip(0)], dim=1)[:, (ends[0] != ends[1]).repeat(2)]
         ends = torch.unique(ends, dim=1)
         places = torch.from_numpy(structural_features(ends.numpy(), len(x))).float()
@@ -201,16 +202,16 @@ class Views(nn.Module):
         near /= torch.bincount(ends[0], minlength=len(x)).clamp(min=1)
         return torch.cat([places, filled.unsqueeze(1), near.unsqueeze(1)], dim=1)
 
-    def _plain(self, x: Tensor, edge_index: Tensor) -> dict[str, Tensor]:
+    def _plain(self, x: Tensor, edges: Edges) -> dict[str, Tensor]:
         """Every view but the learned one, as it is."""
         own = (self._treated(x) - self.mean) @ self.basis
-        view = kernels.view(edge_index, len(x))
+        view = kernels.view(edges, len(x))
 
         def averaged(rows: Tensor) -> Tensor:
             return kernels.aggregate(view, rows.unsqueeze(1), view.adj.symmetric_weight).squeeze(1)
 
         one = averaged(own)
-        around = (self._surroundings(x, edge_index).to(x.device) - self.structure_mean) / self.structure_scale
+        around = (self._surroundings(x, edges).to(x.device) - self.structure_mean) / self.structure_scale
         return {"own": own, "one": one, "two": averaged(one), "structure": around}
 
     def _scaled(self, name: str, rows: Tensor) -> Tensor:
@@ -224,9 +225,9 @@ class Views(nn.Module):
         return rows * share[name] if name in share else rows
 
     @torch.no_grad()
-    def inputs(self, x: Tensor, edge_index: Tensor) -> Tensor:
+    def inputs(self, x: Tensor, edges: Edges) -> Tensor:
         """[N, input_channels]: what the encoder is trained on, a node's own features and where it stands."""
-        return self._inputs(self._plain(x, edge_index))
+        return self._inputs(self._plain(x, edges))
 
     def _inputs(self, plain: dict[str, Tensor]) -> Tensor:
         both = [self._scaled("own", plain["own"]), PLACE * self._weighed("structure", plain)]
@@ -240,12 +241,12 @@ class Views(nn.Module):
         rows = own @ self.basis.t() + self.mean
         return torch.where(self.weight > 0, rows / self.weight.clamp(min=1e-12), 0.0) + self.shift
 
-    def composed(self, encoder: nn.Module, x: Tensor, edge_index: Tensor) -> Tensor:
+    def composed(self, encoder: nn.Module, x: Tensor, edges: Edges) -> Tensor:
         """[N, out_channels]: the views and what the encoder makes of a node, each of the same mean length."""
         with torch.no_grad():
-            plain = self._plain(x, edge_index)
+            plain = self._plain(x, edges)
             beside = [self._weighed(name.split("-")[0], plain) for name in self.names]
-        learned = encoder(self._inputs(plain), edge_index)
+        learned = encoder(self._inputs(plain), kernels.taken_by(encoder, edges))
         return torch.cat([*beside, self._scaled("learned", learned)], dim=1)
 
 
@@ -294,19 +295,21 @@ class Composed(nn.Module):
     `alone`: the encoder's part only, as it is trained.
     """
 
+    takes_adjacency = True
+
     def __init__(self, encoder: nn.Module, views: Views, alone: bool = False) -> None:
         super().__init__()
         self.encoder, self.views, self.alone = encoder, views, alone
         self.in_channels = views.in_channels
         self.out_channels = int(encoder.out_channels) if alone else views.out_channels  # type: ignore[arg-type]
-        self._known: tuple[Tensor, Tensor, Tensor] | None = None  # inputs of the last graph: training sees one often
+        self._known: tuple[Tensor, Edges, Tensor] | None = None  # inputs of the last graph: training sees one often
 
-    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+    def forward(self, x: Tensor, edge_index: Edges) -> Tensor:
         if not self.alone:
             return self.views.composed(self.encoder, x, edge_index)
         if self._known is None or self._known[0] is not x or self._known[1] is not edge_index:
             self._known = x, edge_index, self.views.inputs(x, edge_index)
-        out: Tensor = self.encoder(self._known[2], edge_index)
+        out: Tensor = self.encoder(self._known[2], kernels.taken_by(self.encoder, edge_index))
         return out
 
     def with_views(self, graphs: Sequence[Data]) -> Composed:

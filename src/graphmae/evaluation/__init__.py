@@ -7,7 +7,17 @@ from .fingerprints import fingerprint_scores
 from .frozen import frozen_scores
 from .graphs import GraphEvaluator
 from .linear_probe import linear_probes
-from .links import LINK_WAYS, NEGATIVES, EdgeSplit, edge_embeddings, link_scores, pair_score, simple_rows, split_edges
+from .links import (
+    HELD_OUT,
+    LINK_WAYS,
+    NEGATIVES,
+    EdgeSplit,
+    edge_embeddings,
+    link_scores,
+    pair_score,
+    simple_rows,
+    split_edges,
+)
 from .metrics import roc_auc, score
 from .neighbours import neighbour_score
 from .netmf import netmf
@@ -20,6 +30,7 @@ from .untrained import settled
 __all__ = [
     "BASELINES",
     "FINGERPRINT_ROWS",
+    "HELD_OUT",
     "LINK_WAYS",
     "NEGATIVES",
     "EdgeSplit",

@@ -7,6 +7,7 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch_geometric.data import Data
 
+from .. import kernels
 from ..encoders.views import Views, told
 from ..inference.embedding import propagated
 from ..runtime.seed import preserved_randomness
@@ -38,7 +39,7 @@ def measures(rows: Tensor, graph: Data) -> dict[str, float]:
             (lengths * (index - index.mean())).sum() / (index - index.mean()).square().sum().clamp(min=1e-12)
         )
         views = Views.fit([graph], 0, names=("own",))
-        own = views.inputs(graph.x, graph.edge_index)[:, : min(views.in_channels, views.width)]
+        own = views.inputs(graph.x, kernels.edges_of(graph))[:, : min(views.in_channels, views.width)]
         fit, held = some.chunk(2)
         unit = F.normalize(centred)
         source, target = graph.edge_index[:, graph.edge_index[0] != graph.edge_index[1]]
@@ -48,5 +49,5 @@ def measures(rows: Tensor, graph: Data) -> dict[str, float]:
             "decay": decay,
             "agreement": float(alike),
             "tells features": told(centred, own, fit, held),
-            "tells neighbours": told(centred, propagated(own, graph.edge_index, 2), fit, held),
+            "tells neighbours": told(centred, propagated(own, kernels.edges_of(graph), 2), fit, held),
         }

@@ -16,12 +16,14 @@ from sklearn.preprocessing import StandardScaler
 from torch import Tensor
 from torch_geometric.data import Data
 
+from ..data.edge_data import with_edges_of
 from ..runtime.errors import ConfigError, DataError, unknown
 from .simple_links import ScorePairs, simple_scores
 
 WAYS = ("hadamard", "concat")  # of one row for an edge
 COMBINED = "combined"
 NEGATIVES = ("uniform", "hard")
+HELD_OUT = ("random", "time")
 AUTO = "auto"  # of all ways to score a pair, the best one on validation
 PLAIN = ("cosine", "dot")  # without a model
 LINK_WAYS = (AUTO, *WAYS, *PLAIN, COMBINED)
@@ -62,13 +64,25 @@ def edge_embeddings(z: Tensor, edges: Tensor, way: str = "hadamard") -> Tensor:
 
 
 def split_edges(
-    data: Data, share: float = 0.1, seed: int = 0, validation: float = 0.05, negatives: str = "uniform"
+    data: Data,
+    share: float = 0.1,
+    seed: int = 0,
+    validation: float = 0.05,
+    negatives: str = "uniform",
+    held_out: str = "random",
 ) -> EdgeSplit:
     """Take a `share` of the edges away for the test and another for `validation`, both directions of each.
 
     Self-loops are left alone. The defaults are the published 85 / 5 / 10. Pairs that are not edges are drawn evenly
     ("uniform") or, for validation and test, among those that share a neighbour ("hard").
+
+    `held_out` says which edges are taken: drawn at "random", or by "time": the newest (`data.edge_time`) are the test,
+    those before them validation. Edges take their weights, features and times with them.
     """
+    if held_out not in HELD_OUT:
+        raise ConfigError(unknown("way to hold edges out", held_out, HELD_OUT))
+    if held_out == "time" and "edge_time" not in data:
+        raise DataError("edges have no times, so the newest cannot be held out; draw them at random")
     if negatives not in NEGATIVES:
         raise ConfigError(unknown("kind of negatives", negatives, NEGATIVES))
     if not (0 < share < 1 and 0 < validation < 1 and share + validation < 1):
@@ -81,15 +95,28 @@ def split_edges(
         raise DataError(f"the graph has {len(once)} edges; link prediction needs at least {MIN_EDGES}")
     rng = np.random.Generator(np.random.PCG64(seed))
     rng.shuffle(once)
+    if held_out == "time":
+        once = once[np.argsort(-_times(data, once, nodes), kind="stable")]  # edges of one time stay shuffled
     sizes = [max(1, round(part * len(once))) for part in (share, validation)]
     test, val, train = np.split(once, np.cumsum(sizes))
     keep = np.isin(ends.min(0) * nodes + ends.max(0), train) | loops
-    left = Data(x=data.x, edge_index=data.edge_index[:, torch.from_numpy(keep)])
+    left = with_edges_of(data, torch.from_numpy(keep))
     of_test, of_val, of_train = _no_edges(once, nodes, len(once), rng).split([*sizes, len(train)], dim=1)
     if negatives == "hard":
         of_test, of_val = _close_pairs(once, nodes, sum(sizes), rng).split(sizes, dim=1)
     edges = {"train": _pairs(train, nodes), "val": _pairs(val, nodes), "test": _pairs(test, nodes)}
     return EdgeSplit(left, **edges, train_pairs=of_train, val_pairs=of_val, test_pairs=of_test)
+
+
+def _times(data: Data, keys: np.ndarray, nodes: int) -> np.ndarray:
+    """[keys] when each edge was last made, either way round; before all others where that is not known."""
+    ends, times = data.edge_index.numpy(), np.nan_to_num(data.edge_time.numpy(), nan=-np.inf)
+    order = np.argsort(keys)
+    found = np.full(len(keys), -np.inf)
+    apart = ends[0] != ends[1]
+    place = order[np.searchsorted(keys[order], (ends.min(0) * nodes + ends.max(0))[apart])]
+    np.maximum.at(found, place, times[apart])
+    return found
 
 
 def _pairs(keys: np.ndarray, nodes: int) -> Tensor:

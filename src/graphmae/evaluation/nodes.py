@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
+from .. import kernels
 from ..data import NodeDataset
 from ..inference.embedding import NodeReading, embed_graph, propagated
 from ..runtime.seed import preserved_randomness
@@ -60,7 +61,7 @@ def walks_of(graph: Data, with_features: bool = False) -> Tensor:
     rows = netmf(graph.edge_index, len(graph.x))
     if not with_features:
         return rows
-    both = rows, propagated(graph.x, graph.edge_index, 2)
+    both = rows, propagated(graph.x, kernels.edges_of(graph), 2)
     return torch.cat([view / view.square().sum(1).mean().sqrt().clamp(min=1e-12) for view in both], dim=1)
 
 
@@ -74,14 +75,14 @@ def raw(evaluator: NodeEvaluator, make_encoder: MakeEncoder, seeds: Sequence[int
 def averaged(evaluator: NodeEvaluator, make_encoder: MakeEncoder, seeds: Sequence[int]) -> list[Row]:
     """The features averaged over neighbours, as a layer of a GCN without weights does: AX."""
     graphs = evaluator.dataset.graphs
-    return evaluator.score_rows([propagated(graph.x, graph.edge_index, 1) for graph in graphs], seeds)
+    return evaluator.score_rows([propagated(graph.x, kernels.edges_of(graph), 1) for graph in graphs], seeds)
 
 
 @baseline("node", "propagated", fixed=True)
 def smoothed(evaluator: NodeEvaluator, make_encoder: MakeEncoder, seeds: Sequence[int]) -> list[Row]:
     """The features averaged twice over neighbours, as two layers of a GCN without weights do: A²X."""
     graphs = evaluator.dataset.graphs
-    return evaluator.score_rows([propagated(graph.x, graph.edge_index, 2) for graph in graphs], seeds)
+    return evaluator.score_rows([propagated(graph.x, kernels.edges_of(graph), 2) for graph in graphs], seeds)
 
 
 @baseline("node", "netmf", fixed=True)

@@ -9,13 +9,12 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from sklearn.model_selection import StratifiedKFold, train_test_split
 from torch import Tensor, nn
-from torch_geometric.data import Data
 
 from .. import decoders, encoders, kernels
 from ..batching import Batch, GraphStore, Shuffled
@@ -33,6 +32,14 @@ VALIDATION = 0.1  # of a fold's training part
 Scores = dict[str, float]
 
 
+class Labelled(NamedTuple):
+    """A graph on the device it is trained on."""
+
+    x: Tensor
+    edges: Tensor | kernels.Adjacency
+    y: Tensor
+
+
 class NodeClassifier(nn.Module):
     """An encoder and an output layer: a decoder with one channel for each class, or a linear map."""
 
@@ -41,10 +48,12 @@ class NodeClassifier(nn.Module):
         self.encoder = encoder
         self.output = output or nn.Linear(int(encoder.out_channels), num_classes)  # type: ignore[arg-type]
 
-    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+    def forward(self, x: Tensor, edges: Tensor | kernels.Adjacency) -> Tensor:
         """[N, classes]."""
-        codes = self.encoder(x, edge_index)
-        return self.output(codes) if isinstance(self.output, nn.Linear) else self.output(codes, edge_index, None)
+        codes = self.encoder(x, kernels.taken_by(self.encoder, edges))
+        if isinstance(self.output, nn.Linear):
+            return self.output(codes)
+        return self.output(codes, kernels.taken_by(self.output, edges), None)
 
 
 class GraphClassifier(nn.Module):
@@ -76,7 +85,7 @@ def supervised_scores(
 def _train_nodes(
     module: NodeClassifier, dataset: NodeDataset, epochs: int, lr: float, weight_decay: float, device: torch.device
 ) -> Scores:
-    graphs = [Data(x=g.x, edge_index=g.edge_index, y=g.y).to(device) for g in dataset.graphs]
+    graphs = [Labelled(g.x.to(device), kernels.edges_of(g, device), g.y.to(device)) for g in dataset.graphs]
     training = [(graphs[i], mask.to(device).nonzero().flatten()) for i, mask in dataset.splits["train"]]
     evaluated = [
         i for i in range(len(graphs)) if any(i == j for part in ("val", "test") for j, _ in dataset.splits[part])
@@ -85,9 +94,9 @@ def _train_nodes(
     validation: list[Tensor] = []
     tests: list[Tensor] = []
 
-    def loss(module: NodeClassifier, batch: tuple[Data, Tensor]) -> Tensor:
+    def loss(module: NodeClassifier, batch: tuple[Labelled, Tensor]) -> Tensor:
         graph, nodes = batch
-        logits = module(graph.x, graph.edge_index).index_select(0, nodes)
+        logits = module(graph.x, graph.edges).index_select(0, nodes)
         return classification_loss(logits, graph.y.index_select(0, nodes))
 
     @torch.no_grad()
@@ -97,7 +106,7 @@ def _train_nodes(
         module.eval()
         logits = [g.x for g in graphs]
         for i in evaluated:
-            logits[i] = module(graphs[i].x, graphs[i].edge_index)
+            logits[i] = module(graphs[i].x, graphs[i].edges)
         validation.append(score(*dataset.gather(logits, "val")))
         tests.append(score(*dataset.gather(logits, "test")))
 
@@ -142,7 +151,8 @@ def _one_candidate(recipe: Recipe, dataset: NodeDataset, seed: int, device: torc
     settings = recipe.supervised
     assert settings is not None and recipe.decoder is not None
     with preserved_randomness(seed):
-        encoder = encoders.build(recipe.encoder.name, in_channels=dataset.in_channels, **recipe.encoder.options)
+        name, options = recipe.encoder.name, recipe.encoder.options
+        encoder = encoders.build_for(name, options, dataset.in_channels, dataset.edge_channels)
         output = decoders.build(
             recipe.decoder.name, in_channels=encoder.out_channels, out_channels=dataset.num_classes,
             **recipe.decoder.options,

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _NormBase
 
+from .. import kernels
 from ..batching import GraphStore
 from ..data import Dataset
 from ..encoders import Composed
@@ -59,7 +60,7 @@ def settle_norms(encoder: nn.Module, dataset: Dataset, device: torch.device) -> 
 def _batches(encoder: nn.Module, dataset: Dataset, device: torch.device) -> Iterator[tuple[Tensor, Any]]:
     if graphs := dataset.pretrain_graphs():
         for graph in graphs:
-            yield graph.x.to(device), graph.edge_index.to(device)
+            yield graph.x.to(device), kernels.taken_by(encoder, kernels.edges_of(graph, device))
         return
     store = GraphStore(dataset.pretrain_sets(), device)
     order = torch.randperm(len(store), generator=torch.Generator().manual_seed(0))

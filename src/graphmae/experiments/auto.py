@@ -138,6 +138,7 @@ def choose(dataset: NodeDataset) -> tuple[dict[str, Any], list[str]]:
     )
     if facts.features > WIDTH:
         note(f"features reduced to {WIDTH}", "their main directions; the encoder is trained on these")
+    lines += _of_edges(dataset.pretrain_graphs()[0])
     if said > 1:
         note("own features count less", "they are noisier than those of the neighbours together")
     if said < UNALIKE:
@@ -156,6 +157,16 @@ def choose(dataset: NodeDataset) -> tuple[dict[str, Any], list[str]]:
     mask, loss = {"rate": 0.75, "replace_rate": 0.05}, {"gamma": 2}
     chosen = {"embedding": {"views": list(VIEWS), "width": WIDTH}, "encoder": encoder, "decoder": {"name": "gat"}}
     return {**chosen, "mask": mask, "loss": loss, "train": train}, lines
+
+
+def _of_edges(graph: Data) -> list[str]:
+    """What becomes of weights, columns and times of edges, a line each."""
+    uses = {
+        "edge_weight": "weights of edges: neighbours count by them, in averages and in attention; totals are features",
+        "edge_attr": "columns of edges: the encoder gets their means at a node, which are features too",
+        "edge_time": "times of edges: the newest and the mean of a node are features; links are split by them",
+    }
+    return [f"  {text}" for key, text in uses.items() if key in graph]
 
 
 def check_memory(dataset: Any, recipe: Recipe, device: torch.device) -> None:

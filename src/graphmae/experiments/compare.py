@@ -15,10 +15,11 @@ from typing import Any
 
 import torch
 
-from .. import config, evaluation, methods, pretrained
+from .. import config, evaluation, kernels, methods, pretrained
 from .. import data as datasets
 from ..config import Recipe
 from ..data import Dataset
+from ..data.edge_data import EDGE_KEYS
 from ..data.splits import with_split
 from ..evaluation import Evaluator
 from ..inference.embedding import embed_graph, pair_scorer, propagated
@@ -105,7 +106,8 @@ def fingerprint(dataset: Any) -> str:
     """A data set's name and a checksum of its features, edges and labels."""
     total = 0
     for graph in dataset.pretrain_graphs() or dataset.graph_sets():
-        for part in (graph.x, graph.edge_index, getattr(graph, "y", None)):
+        of_edges = [getattr(graph, key, None) for key in EDGE_KEYS]
+        for part in (graph.x, graph.edge_index, getattr(graph, "y", None), *of_edges):
             total = total if part is None else zlib.crc32(part.contiguous().numpy().tobytes(), total)
     return f"{dataset.name} {total:08x}"
 
@@ -166,7 +168,7 @@ class _Arena:
         split = self._split(seed)
         rows = split.graph.x
         if name in ("averaged", "propagated"):
-            rows = propagated(rows, split.graph.edge_index, 1 if name == "averaged" else 2)
+            rows = propagated(rows, kernels.edges_of(split.graph), 1 if name == "averaged" else 2)
         elif name in ("netmf", "netmf-propagated"):
             rows = evaluation.walks_of(split.graph, with_features=name != "netmf")
         elif name == "untrained":

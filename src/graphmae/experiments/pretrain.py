@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch_geometric.data import Data
 
-from .. import methods, pretrained
+from .. import kernels, methods, pretrained
 from ..batching.partition import in_pieces
 from ..config import Recipe, Train, to_toml
 from ..data import Dataset
@@ -66,7 +66,7 @@ def pretrain_once(
 def build(recipe: Recipe, dataset: Dataset, seed: int | None = None) -> Method:
     """The model a recipe describes, for a data set."""
     if not recipe.embedding.views:
-        model = methods.build(recipe, dataset.in_channels, dataset.target_channels)
+        model = methods.build(recipe, dataset.in_channels, dataset.target_channels, dataset.edge_channels)
     else:
         model = _with_views(recipe, dataset)
     model.inputs, model.trained_on = dict(dataset.treatment), facts_of(dataset, recipe.train, seed)
@@ -78,7 +78,7 @@ def _with_views(recipe: Recipe, dataset: Dataset) -> Method:
         raise InputError("embedding.views are for single graphs; leave them empty")
     settings = recipe.embedding
     width = Views.input_channels(dataset.in_channels, settings.width)
-    model = methods.build(recipe, width, width)
+    model = methods.build(recipe, width, width, dataset.edge_channels)
     learned = int(model.encoder.out_channels)  # type: ignore[arg-type]
     model.views = Views.fit(dataset.pretrain_graphs(), learned, settings.views, settings.width)
     return model
@@ -118,7 +118,8 @@ def pretrain(
     """
     graphs = dataset.pretrain_graphs()
     if model.views is not None:
-        dataset = dataset.with_features(model.views.cpu().inputs)
+        views = model.views.cpu()
+        dataset = dataset.with_features(lambda graph: views.inputs(graph.x, kernels.edges_of(graph)))
     if settings.parts > 1:
         dataset = in_pieces(dataset, settings.parts)
     hooks, journal = list(after_epoch), Journal(label, display)

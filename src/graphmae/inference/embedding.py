@@ -45,23 +45,23 @@ def embed_graph(
     _check(encoder, data.x.size(1))
     reading = reading or NodeReading()
     with _at_rest(encoder, device) as used, every_layer(encoder) if reading.layers == "all" else nullcontext():
-        x, edge_index = data.x.to(used), data.edge_index.to(used)
-        rows = encoder(x, edge_index)
+        edges = kernels.edges_of(data, used)
+        rows = encoder(data.x.to(used), kernels.taken_by(encoder, edges))
         if reading.smooth:
-            rows = rows + propagated(rows, edge_index, reading.smooth)
+            rows = rows + propagated(rows, edges, reading.smooth)
         rows = (F.normalize(rows) if reading.l2 else rows).cpu()
     _refuse_not_finite(rows, "node", data.x)
     return rows
 
 
 @torch.no_grad()
-def propagated(rows: Tensor, edge_index: Tensor, steps: int) -> Tensor:
+def propagated(rows: Tensor, edges: Tensor | kernels.Adjacency, steps: int) -> Tensor:
     """Â^steps · `rows` [N, k]: every step averages over neighbours, weighted as in a GCN.
 
     >>> propagated(torch.eye(2), torch.tensor([[0, 1, 0, 1], [0, 1, 1, 0]]), 1).tolist()
     [[0.5, 0.5], [0.5, 0.5]]
     """
-    view = kernels.view(edge_index, len(rows))
+    view = kernels.view(edges, len(rows))
     for _ in range(steps):
         rows = kernels.aggregate(view, rows.unsqueeze(1), view.adj.symmetric_weight).squeeze(1)
     return rows
@@ -162,7 +162,7 @@ def steady_loss(model: Method, graphs: Sequence[Data], device: torch.device, dra
     model.eval()
     with preserved_randomness(0):
         for graph in graphs:
-            batch = Batch(graph.x.to(device), graph.edge_index.to(device))
+            batch = Batch(graph.x.to(device), kernels.edges_of(graph, device))
             for _ in range(draws):
                 total += float(model(batch)) ** power * len(batch.x)
                 weight += len(batch.x)

@@ -38,7 +38,7 @@ def reconstruct(
     was_training = model.training
     model.eval().to(used)
     x, nodes = data.x.to(used), int(data.x.size(0))
-    graph = kernels.adjacency(data.edge_index.to(used), nodes)
+    graph = kernels.adjacency(kernels.edges_of(data, used), nodes)
     share = float(getattr(model.mask, "rate", 0.5)) if share is None else share
     order = torch.randperm(nodes, generator=torch.Generator().manual_seed(seed))
     out = torch.empty(nodes, x.size(1))

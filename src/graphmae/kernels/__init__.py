@@ -21,7 +21,8 @@ from torch import Tensor
 
 from ..runtime.errors import InputError, unknown
 from . import reference
-from .adjacency import Adjacency, View, adjacency, plain
+from .adjacency import Adjacency, View, adjacency, plain, taken_by
+from .edges import edges_of
 from .packed import Packed, Taken
 
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
     "cosine",
     "dropout",
     "dropped_rows",
+    "edges_of",
     "has",
     "layer_norm",
     "lookup",
@@ -47,6 +49,7 @@ __all__ = [
     "pool",
     "prelu",
     "take_padded",
+    "taken_by",
     "use",
     "view",
 ]
@@ -56,8 +59,8 @@ _CHOSEN: str = os.environ.get("GRAPHMAE_KERNELS", "auto")
 _choice = ContextVar("_choice", default=_CHOSEN)  # one thread does not choose for others
 
 
-def view(edges: Tensor | View, num_nodes: int, rows: Tensor | None = None) -> View:
-    """The graph of an edge tensor [2, E], asked for `rows` (None: all); a `View` is taken as it is."""
+def view(edges: Tensor | Adjacency | View, num_nodes: int, rows: Tensor | None = None) -> View:
+    """The graph of edges, a tensor [2, E] or sorted, asked for `rows` (None: all); a `View` is taken as it is."""
     return edges if isinstance(edges, View) else View(adjacency(edges, num_nodes), rows)
 
 
@@ -66,6 +69,7 @@ def attend(
 ) -> Tensor:
     """Σ_j α_ij · x_j + bias for every row i and head, α_ij = dropout(softmax_j(leaky_relu(v₀·x_j + v₁·x_i))).
 
+    Where the graph's edges have weights w (`Adjacency.weight`), log w_ij is added before the softmax: α_ij ∝ w_ij.
     `x` [n, heads, channels], or [n, 1, channels] where all heads look at the same; `vectors` [2, heads, channels];
     `bias` [heads, channels].
     """

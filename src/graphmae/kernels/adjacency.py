@@ -51,7 +51,9 @@ class Adjacency:
         crow: [R + 1] where each row's edges begin.
         col, row: [E] sender and receiver of each edge, sorted by receiver.
         edge_sums: [R, k] the features of each row's edges, added up; None: edges have none.
-        edge_codes, edge_table: [E] which row of [C, k] are an edge's features, where that is kept.
+        edge_codes, edge_table: [E] which row of [C, k] are an edge's features, where that is kept; the last row is that
+            of an edge whose features are hidden.
+        weight: [E] what each edge weighs, above 0; None: all the same.
         sizes: [G] the nodes of each graph, where there are several side by side.
         starts: [G + 1] where each graph's nodes begin, where that is known; largest: a bound of `sizes`.
         valid: how many rows are real, on the device, where others after them only fill up a fixed shape.
@@ -61,6 +63,7 @@ class Adjacency:
     edge_sums: Tensor | None = None
     edge_codes: Tensor | None = None
     edge_table: Tensor | None = None
+    weight: Tensor | None = None
     sizes: Tensor | None = None
     starts: Tensor | None = None
     largest: int = 0
@@ -77,13 +80,27 @@ class Adjacency:
             self.transpose = transpose
 
     @classmethod
-    def from_edges(cls, edge_index: Tensor, num_nodes: int) -> Adjacency:
-        """Messages flow from `edge_index[0]` to `edge_index[1]`, as in PyG."""
+    def from_edges(
+        cls, edge_index: Tensor, num_nodes: int, weight: Tensor | None = None, features: Tensor | None = None
+    ) -> Adjacency:
+        """Messages flow from `edge_index[0]` to `edge_index[1]`, as in PyG. Edges may have a `weight` [E] and
+        `features` [E, k].
+
+        >>> ends, one = torch.tensor([[0, 1], [1, 0]]), torch.ones(2)
+        >>> Adjacency.from_edges(ends, 2, one, torch.tensor([[3.0], [5.0]])).edge_sums.tolist()
+        [[5.0], [3.0]]
+        """
         if edge_index.numel() and (int(edge_index.min()) < 0 or int(edge_index.max()) >= num_nodes):
             bad = int(edge_index.min()) if int(edge_index.min()) < 0 else int(edge_index.max())
             raise DataError(f"an edge names node {bad}, but the graph has nodes 0 to {num_nodes - 1}")
         row, order = torch.sort(edge_index[1], stable=True)
-        return cls(_offsets(row, num_nodes), row, edge_index[0][order], num_nodes)
+        adj = cls(_offsets(row, num_nodes), row, edge_index[0][order], num_nodes)
+        if weight is not None:
+            adj.weight = weight[order].float()
+        if features is not None:
+            adj.edge_sums = features.new_zeros(num_nodes, features.size(1)).index_add(0, row, features[order])
+            adj.edge_codes, adj.edge_table = order.to(adj.col.dtype), F.pad(features, (0, 0, 0, 1))
+        return adj
 
     @property
     def edge_index(self) -> Tensor:
@@ -99,9 +116,25 @@ class Adjacency:
 
     @cached_property
     def symmetric_weight(self) -> Tensor:
-        """[E, 1] 1 / √(in-degree of the receiver · out-degree of the sender), the GCN normalisation."""
+        """[E, 1] w_ij / √(weights into the receiver · weights out of the sender), the GCN normalisation."""
+        if self.weight is not None:
+            row, col, weight = self.row.long(), self.col.long(), self.weight.double()
+            sums = (weight.new_zeros(size).index_add_(0, ends, weight)
+                    for ends, size in ((row, self.num_rows), (col, self.num_cols)))  # fmt: skip
+            into, out = (each.clamp(min=torch.finfo(torch.float32).tiny).rsqrt() for each in sums)
+            return (weight * into[row] * out[col]).float().unsqueeze(1)
         into, out = (pointer.diff().clamp(min=1).float() for pointer in (self.crow, self.transpose[0]))
         return (into[self.row.long()] * out[self.col.long()]).rsqrt().unsqueeze(1)
+
+    @cached_property
+    def log_weight(self) -> Tensor | None:
+        """[E] logarithms of the weights; None: all weigh the same."""
+        return None if self.weight is None else self.weight.log()
+
+    @property
+    def edge_means(self) -> Tensor | None:
+        """[R, k] the mean features of each row's edges; a self-loop counts as one with zeros."""
+        return None if self.edge_sums is None else self.edge_sums / self.crow.diff().clamp(min=1).unsqueeze(1)
 
     def kept(self, keep: Tensor) -> Adjacency:
         """The same nodes with the edges of `keep` [E] alone.
@@ -116,6 +149,8 @@ class Adjacency:
         adj.starts, adj.largest = self.starts, self.largest
         if self.edge_codes is not None:
             adj.edge_codes, adj.edge_table = ahead.take(self.edge_codes), self.edge_table
+        if self.weight is not None:
+            adj.weight = ahead.take(self.weight)
         adj.has_unused = self.has_unused or keep.is_cuda
         if "chunks" in self.__dict__ or (keep.is_cuda and self.sizes is None):
             adj.chunks = tuple(  # type: ignore[assignment]
@@ -199,6 +234,11 @@ def adjacency(edge_index: Tensor | Adjacency, num_nodes: int) -> Adjacency:
 def plain(edges: Tensor | Adjacency) -> Tensor:
     """The edges as PyG has them, [2, E]."""
     return edges if isinstance(edges, Tensor) else edges.edge_index
+
+
+def taken_by(part: object, edges: Tensor | Adjacency) -> Tensor | Adjacency:
+    """The edges as an encoder or decoder takes them: sorted, or as a tensor [2, E]."""
+    return edges if getattr(part, "takes_adjacency", False) else plain(edges)
 
 
 @dataclass(frozen=True)

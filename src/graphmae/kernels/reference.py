@@ -10,11 +10,13 @@ from .adjacency import Adjacency, View
 
 
 def attend(view: View, x: Tensor, vectors: Tensor, slope: float, p: float, bias: Tensor | None = None) -> Tensor:
-    _, sender, receiver, row = _edges(view)
+    edges, sender, receiver, row = _edges(view)
     shared = x.expand(-1, vectors.size(1), -1)
     padded = torch.cat([shared, shared.new_zeros(1, *shared.shape[1:])])  # a sender that is not given: zeros
     score = torch.einsum("nhc,shc->nsh", padded, vectors.to(x.dtype))
     logits = F.leaky_relu(score[sender, 0] + score[receiver, 1], slope)
+    if view.adj.log_weight is not None:
+        logits = logits + view.adj.log_weight[edges].to(logits.dtype).unsqueeze(1)
     alpha = F.dropout(_softmax(logits, row, view.num_rows), p)
     message = padded[sender] * alpha.unsqueeze(-1)
     out = x.new_zeros(view.num_rows, *message.shape[1:]).index_add(0, row, message)

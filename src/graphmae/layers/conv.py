@@ -24,12 +24,14 @@ from .product import product
 
 Edges = Tensor | kernels.View
 STARTS = ("torch", "glorot")
+NO_FEATURES = "this encoder takes edge features, but the graph has none"
 
 
 class GATConv(nn.Module):
-    """α_ij = softmax_j(leaky_relu(a_t·W x_i + a_s·W x_j)); out_i = ‖_heads Σ_j α_ij W x_j + b.
+    """α_ij = softmax_j(leaky_relu(a_t·W x_i + a_s·W x_j) + log w_ij); out_i = ‖_heads Σ_j α_ij W x_j + E ē_i + b.
 
-    `out_channels` is the width of one head; the heads stand side by side, or are averaged without `concat`.
+    `out_channels` is the width of one head; the heads stand side by side, or are averaged without `concat`. w_ij are
+    the edges' weights, where the graph has some; ē_i, with `edge_channels`, is the mean of their features at i.
     """
 
     def __init__(
@@ -41,6 +43,7 @@ class GATConv(nn.Module):
         negative_slope: float = 0.2,
         concat: bool = True,
         bias: bool = True,
+        edge_channels: int = 0,
     ) -> None:
         super().__init__()
         if heads < 1:
@@ -53,6 +56,7 @@ class GATConv(nn.Module):
         self.weight = nn.Parameter(torch.empty(heads, out_channels, in_channels))
         self.attention = nn.Parameter(torch.empty(2, heads, out_channels))  # for the sender, for the receiver
         self.bias = nn.Parameter(torch.empty(self.width)) if bias else None
+        self.edge_table = nn.Parameter(torch.empty(edge_channels, self.width)) if edge_channels else None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -61,6 +65,8 @@ class GATConv(nn.Module):
         nn.init.normal_(self.attention, std=2 / math.sqrt(self.out_channels * (self.heads + 1)))
         if self.bias is not None:
             nn.init.zeros_(self.bias)
+        if self.edge_table is not None:
+            nn.init.xavier_uniform_(self.edge_table)
 
     @staticmethod
     def initialise(weight: Tensor) -> None:
@@ -84,7 +90,7 @@ class GATConv(nn.Module):
         else:  # attend with (Wᵀa)·x, aggregate x, then project
             out = self._attend(view, x.unsqueeze(1), self._input_vectors())
             out = _ProjectHeads.apply(out, self.weight)
-        out = out.flatten(1) if self.concat else out.mean(1)
+        out = with_edge_means(out.flatten(1) if self.concat else out.mean(1), view, self.edge_table)
         return out if bias is None else out + bias
 
     def before_projection(self, x: Tensor, edge_index: Edges) -> tuple[Tensor, Tensor]:
@@ -123,15 +129,21 @@ class _ProjectHeads(Function):
 
 
 class GCNConv(nn.Module):
-    """out_i = Σ_j W x_j / √(d_i d_j) + b."""
+    """out_i = Σ_j w_ij W x_j / √(d_i d_j) + E ē_i + b, d the sums of a node's weights, 1 each where the graph has none.
 
-    def __init__(self, in_channels: int, out_channels: int, bias: bool = True, start: str = "torch") -> None:
+    With `edge_channels`, ē_i is the mean of the features of i's edges.
+    """
+
+    def __init__(
+        self, in_channels: int, out_channels: int, bias: bool = True, start: str = "torch", edge_channels: int = 0
+    ) -> None:
         super().__init__()
         if start not in STARTS:
             raise ConfigError(unknown("encoder.start", start, STARTS))
         self.in_channels, self.width, self.start = in_channels, out_channels, start
         self.weight = nn.Parameter(torch.empty(out_channels, in_channels))
         self.bias = nn.Parameter(torch.empty(out_channels)) if bias else None
+        self.edge_table = nn.Parameter(torch.empty(edge_channels, out_channels)) if edge_channels else None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -143,6 +155,8 @@ class GCNConv(nn.Module):
             nn.init.uniform_(self.weight, -bound, bound)
         if self.bias is not None:
             nn.init.zeros_(self.bias) if self.start == "glorot" else nn.init.uniform_(self.bias, -bound, bound)
+        if self.edge_table is not None:
+            nn.init.xavier_uniform_(self.edge_table)
 
     def projects_first(self, given: int, wanted: int, on_cuda: bool) -> bool:
         return self.in_channels >= self.width
@@ -156,6 +170,7 @@ class GCNConv(nn.Module):
             out = kernels.aggregate(view, project(x, self.weight).unsqueeze(1), weight).squeeze(1)
         else:
             out = product(kernels.aggregate(view, x.unsqueeze(1), weight).squeeze(1), self.weight)
+        out = with_edge_means(out, view, self.edge_table)
         return out if self.bias is None or not biased else out + self.bias
 
 
@@ -181,13 +196,23 @@ class GINConv(nn.Module):
         if self.edge_table is None:
             out = kernels.aggregate(view, x.unsqueeze(1)).squeeze(1)
         elif sums is None:
-            raise DataError("this encoder takes edge features, but the graph has none")
+            raise DataError(NO_FEATURES)
         else:
             sums = sums if view.rows is None else sums.index_select(0, view.wanted)
             out = kernels.aggregate(view, x.unsqueeze(1), None, sums, self.edge_table).squeeze(1)
         if self.own:
             out = torch.add(out, own_rows(x, view), alpha=1 + self.eps)
         return self.mlp(out, view.adj.valid)
+
+
+def with_edge_means(out: Tensor, view: kernels.View, table: Tensor | None) -> Tensor:
+    """`out` [R, width], and the mean features of each row's edges times `table` [k, width] added (None: nothing)."""
+    if table is None:
+        return out
+    means = view.adj.edge_means
+    if means is None:
+        raise DataError(NO_FEATURES)
+    return out + (means if view.rows is None else means.index_select(0, view.wanted)).to(table.dtype) @ table
 
 
 def own_rows(x: Tensor, view: kernels.View) -> Tensor:

@@ -12,13 +12,15 @@ from ..kernels import Adjacency
 from ..runtime.errors import ConfigError
 
 
-def drop_edges(edge_index: Tensor, rate: float) -> Tensor:
+def drop_edges(edge_index: Tensor | Adjacency, rate: float) -> Tensor | Adjacency:
     """Drop every edge with probability `rate`; self-loops stay, each once.
 
     >>> loops = torch.tensor([[0, 1], [0, 1]])
     >>> drop_edges(loops, 0.99).tolist()
     [[0, 1], [0, 1]]
     """
+    if isinstance(edge_index, Adjacency):
+        return thinned(edge_index, rate)
     if rate == 0.0:
         return edge_index
     keep = torch.rand(edge_index.size(1), device=edge_index.device) >= rate

@@ -92,6 +92,8 @@ def restricted(batch: Batch, keep: Tensor, stays: Tensor) -> Batch:
     row, col = number[adj.row[edges]], number[adj.col[edges]]
     degree = number.new_zeros(len(nodes)).index_add_(0, row, torch.ones_like(row))
     out = Adjacency(F.pad(degree.cumsum(0), (1, 0)), row, col, len(nodes))
+    if adj.weight is not None:
+        out.weight = adj.weight[edges]
     if adj.edge_codes is not None:
         out.edge_codes, out.edge_table = adj.edge_codes[edges], adj.edge_table
         out = masking.summed(out)

@@ -8,7 +8,9 @@ from typing import Any, ClassVar
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
+from .. import kernels
 from ..batching import Batch
+from ..data.edge_data import EDGE_KEYS
 from ..encoders import Composed, Views
 from ..kernels import Adjacency
 from ..registry import Registry
@@ -117,7 +119,8 @@ class Method(nn.Module):
         """The graph as the encoder sees it."""
         if self.views is None:
             return data
-        return Data(x=self.views.cpu().inputs(data.x, data.edge_index), edge_index=data.edge_index)
+        edges = {key: data[key] for key in ("edge_index", *EDGE_KEYS) if key in data}
+        return Data(x=self.views.cpu().inputs(data.x, kernels.edges_of(data)), **edges)
 
     @property
     def parts(self) -> dict[str, Any]:

@@ -20,10 +20,10 @@ from ..runtime.seed import preserved_randomness
 from .base import REGISTRY, Method
 
 
-def build(recipe: Recipe, in_channels: int, target_channels: int | None = None) -> Method:
+def build(recipe: Recipe, in_channels: int, target_channels: int | None = None, edge_channels: int = 0) -> Method:
     """The model a recipe describes, for features of this width, of which the first `target_channels` (None: all) are
-    reconstructed."""
-    encoder = encoders.build(recipe.encoder.name, in_channels=in_channels, **recipe.encoder.options)
+    reconstructed. Edges have `edge_channels` features, for encoders that take some."""
+    encoder = encoders.build_for(recipe.encoder.name, recipe.encoder.options, in_channels, edge_channels)
     parts: dict[str, Any] = {"encoder": encoder}
     if recipe.decoder is not None:
         hidden = getattr(encoder, "hidden_channels", encoder.out_channels)

@@ -72,7 +72,7 @@ class GraphMAE(graphmae_fast.Recordable, Method):
     def _rebuild(self, x: Tensor, edge_index: Tensor | Adjacency, hidden: MaskedNodes) -> Tensor:
         if self.mask_edges:
             edge_index = masking.masked_edges(kernels.adjacency(edge_index, x.size(0)), hidden.flags)
-        seen = masking.drop_edges(kernels.plain(edge_index), self.drop_edge)
+        seen = masking.drop_edges(kernels.taken_by(self.encoder, edge_index), self.drop_edge)
         code = self.encoder(hidden.apply(x, self.mask_token), seen)  # 2: H = f_E(A, X̃)
         code = self.erase(self.to_decoder(code), hidden.flags)  # 3: H̃
         return self.decode(code, edge_index, hidden.masked)  # 4: Z = f_D(A, H̃)

@@ -72,6 +72,9 @@ def _features(inputs: Mapping[str, Any]) -> str:
     rows = [f"| {kind} | {len(columns)} | {_learned(columns)} |" for kind, columns in sorted(of_kind.items())]
     rows += ["| structure of the graph | | |"] if inputs.get("structure") else []
     rows += [f"| kinds of edges | | {len(inputs['edge_kinds'])} |"] if inputs.get("edge_kinds") else []
+    further = inputs.get("edge_columns", {})
+    rows += [f"| {role} of edges | 1 | scale |" for role in ("weight", "time") if role in further]
+    rows += [f"| columns of edges | {len(further['columns'])} | |"] if further.get("columns") else []
     table = "\n".join(["| features | columns | learned |", "|---|---|---|", *rows])
     values = "categories and words as hashes" if inputs.get("private") else "categories and words"
     return f"{table}\n\nOf columns, `config.json` has names, scales, {values}: see docs/own-graph.md.\n\n"

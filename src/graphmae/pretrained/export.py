@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ..encoders import StackedEncoder
+from ..encoders import GAT, GCN, GIN
 from ..layers import MLP, Block, GATConv, GCNConv, GINConv
 from ..layers.norm import NormAct
 from ..runtime.errors import InputError
@@ -19,8 +19,8 @@ class PlainEncoder(nn.Module):
 
     def __init__(self, encoder: nn.Module) -> None:
         super().__init__()
-        if not isinstance(encoder, StackedEncoder) or hasattr(encoder, "edge_channels"):
-            raise InputError(f"{type(encoder).__name__} cannot be exported; gat, gcn and gin can")
+        if not isinstance(encoder, GAT | GCN | GIN) or encoder.edge_channels:
+            raise InputError(f"{type(encoder).__name__} cannot be exported; gat, gcn and gin without edge features can")
         self.encoder = encoder
 
     def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:

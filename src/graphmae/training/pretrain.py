@@ -8,11 +8,14 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch_geometric.data import Batch as PyGBatch
+from torch_geometric.data import Data
 
 from .. import kernels
 from ..batching import Batch, GraphStore, Shuffled
 from ..config import Train
 from ..data import Dataset
+from ..data.edge_data import EDGE_KEYS
 from ..methods import Method
 from .capture import CapturedBatches, CapturedStep
 from .journal import Journal
@@ -60,10 +63,22 @@ def _batches(
     on_cuda = device.type == "cuda" and kernels.has("cuda")  # plain torch waits for the device: nothing to record
     graphs = dataset.pretrain_graphs()
     if len(graphs) == 1:
-        whole = Batch(graphs[0].x.to(device), graphs[0].edge_index.to(device))
+        whole = Batch(graphs[0].x.to(device), kernels.edges_of(graphs[0], device))
         return [whole], CapturedStep if on_cuda and model.records_steps else None
+    if any(isinstance(kernels.edges_of(graph), kernels.Adjacency) for graph in graphs):  # a store knows no weights
+        return Shuffled(torch.arange(len(graphs)), train.batch_size, partial(_side_by_side, graphs, device)), None
     store = GraphStore(dataset.pretrain_sets(), device, edges=model.uses_edge_codes)
     ids = torch.arange(len(store))
     if on_cuda and model.takes_padding:  # graphs are taken by their numbers, inside of what is recorded
         return Shuffled(ids, train.batch_size), partial(CapturedBatches, store=store)
     return Shuffled(ids, train.batch_size, store.take), None
+
+
+def _side_by_side(graphs: Sequence[Data], device: torch.device, ids: Tensor) -> Batch:
+    """Some graphs with their weights and features of edges, as one batch."""
+    if len(ids) == 1:
+        one = graphs[int(ids)]
+        return Batch(one.x.to(device), kernels.edges_of(one, device))
+    keys = ("x", "edge_index", *EDGE_KEYS)
+    joined = PyGBatch.from_data_list([Data(**{k: graphs[i][k] for k in keys if k in graphs[i]}) for i in ids.tolist()])
+    return Batch(joined.x.to(device), kernels.edges_of(joined, device), joined.batch.to(device))

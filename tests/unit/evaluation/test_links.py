@@ -33,6 +33,31 @@ def test_nothing_of_the_test_edges_is_left(nodes: int, seed: int) -> None:
     assert not {pair for a, b in parts[1] for pair in ((a, b), (b, a))} & left
 
 
+def test_the_newest_edges_are_held_out_with_what_is_known_of_them() -> None:
+    generator = torch.Generator().manual_seed(0)
+    edges = torch.randint(40, (2, 150), generator=generator)
+    edges = edges[:, edges[0] < edges[1]].unique(dim=1)
+    count = edges.size(1)
+    times = torch.randperm(count, generator=generator).double()
+    times[:3] = torch.nan  # when these were made is not known: they count as old
+    data = Data(x=torch.eye(40), edge_index=torch.cat([edges, edges.flip(0)], dim=1), edge_time=times.repeat(2))
+    data.edge_weight, data.edge_attr = times.nan_to_num().add(1).float().repeat(2), times.unsqueeze(1).repeat(2, 1)
+    split = split_edges(data, 0.2, validation=0.1, held_out="time")
+    when = {tuple(pair): float(time) for pair, time in zip(edges.T.tolist(), times.nan_to_num(nan=-1), strict=True)}
+    train, val, test = (
+        [when[tuple(pair)] for pair in part.T.tolist()] for part in (split.train, split.val, split.test)
+    )
+    assert max(train) < min(val) <= max(val) < min(test) and len(test) == round(0.2 * count) and train.count(-1) == 3
+    left = split.graph
+    assert left.edge_weight.tolist() == [max(when[min(a, b), max(a, b)], 0) + 1 for a, b in left.edge_index.T.tolist()]
+    assert len(left.edge_attr) == len(left.edge_time) == left.edge_index.size(1) == 2 * len(train)
+    assert not torch.equal(split.test, split_edges(data, 0.2, validation=0.1).test)
+    with pytest.raises(ConfigError, match="unknown way to hold edges out 'new'"):
+        split_edges(data, held_out="new")
+    with pytest.raises(DataError, match="edges have no times"):
+        split_edges(Data(x=data.x, edge_index=data.edge_index), held_out="time")
+
+
 def test_a_graph_in_two_halves_is_predicted() -> None:
     group = torch.arange(100) % 2
     source = torch.randint(100, (1500,), generator=torch.Generator().manual_seed(0))

@@ -7,7 +7,7 @@ import torch
 from torch_geometric.data import Data
 
 from graphmae import config
-from graphmae.data import NodeDataset, from_data
+from graphmae.data import NodeDataset, from_data, from_edges
 from graphmae.encoders import VIEWS, neighbours_say
 from graphmae.experiments import auto as defaults
 
@@ -43,6 +43,13 @@ def test_what_neighbours_say_decides() -> None:
         chosen, lines = defaults.choose(from_data(ring(alike)))
         assert bool(chosen["encoder"].get("residual")) != alike
         assert any("own features count less" in line for line in lines) == alike
+
+
+def test_what_becomes_of_the_edges_columns_is_said() -> None:
+    edges = {"source": range(40), "target": [*range(1, 40), 0], "weight": range(1, 41), "when": range(1, 41)}
+    _, lines = defaults.choose(from_edges({**edges, "price": [i % 7 for i in range(40)]}, quiet=True))
+    for start in ("weights of edges: neighbours count by them", "columns of edges: ", "times of edges: "):
+        assert any(line.strip().startswith(start) for line in lines)
 
 
 def test_large_graphs_are_trained_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:

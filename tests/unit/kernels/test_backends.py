@@ -49,4 +49,4 @@ def test_the_readme_names_the_caches_that_are_there() -> None:
         for name in re.findall(r"^(_\w+)\b.*= WeakIdKeyDictionary\(\)", path.read_text(), re.MULTILINE)
     }
     assert caches and all(cache.split(".")[1] in README and cache.split(".")[0] in README for cache in caches)
-    assert len(caches) == 4
+    assert len(caches) == 5

@@ -18,13 +18,16 @@ def adj_of(count):
 
 torch.manual_seed(0)
 for nodes, edges, heads, channels in [(7, 20, 2, 5), (5, 0, 1, 3), (3, 120, 2, 33), (1, 40, 1, 1), (4, 9, 3, 260)]:
-    adj = kernels.adjacency(torch.randint(nodes, (2, edges)), nodes)  # some rows fall into several pieces
+    ends = torch.randint(nodes, (2, edges))
+    adj = kernels.adjacency(ends, nodes)  # some rows fall into several pieces
+    heavy = kernels.Adjacency.from_edges(ends, nodes, torch.rand(edges) * 9 + 0.1)
     some = torch.randperm(nodes)[: max(1, nodes // 2)]
     given = torch.arange(min(1, nodes - 1), nodes)
     thin = adj.kept(torch.rand(edges) < 0.7)
     if edges > 100:  # of a long row, the first piece is dropped whole
         thin = adj.kept(torch.arange(edges) - adj.crow[adj.row.long()].long() >= 32)
-    for view in (kernels.View(adj), kernels.View(thin, some), kernels.View(thin, some, given)):
+    weighed = kernels.View(heavy), kernels.View(heavy.kept(torch.rand(edges) < 0.7), some, given)
+    for view in (kernels.View(adj), kernels.View(thin, some), kernels.View(thin, some, given), *weighed):
         x = torch.randn(view.given.numel(), heads, channels, requires_grad=True)
         grad = torch.randn(view.num_rows, heads, channels)
         weight = torch.randn(view.adj.col.numel(), heads, requires_grad=True)

@@ -18,7 +18,7 @@ NUMBERS = dict.fromkeys(("heads", "channels", "x_heads", "real", "count", "size"
 NUMBERS |= dict.fromkeys(("p", "scale", "eps", "least", "decay", "beta1", "beta2", "momentum"), "fp32")
 FLOATS = {"x", "weight", "out", "alpha", "grad", "dots", "score", "vectors", "gx", "gscore", "sums", "bias", "shift",
           "moments", "totals", "a", "b", "z", "cosine", "lengths", "param", "mean", "square", "lr", "step", "own",
-          "table", "base", "running_mean", "running_var"}
+          "table", "base", "running_mean", "running_var", "logs"}
 LONG = {"ids", "node_ptr", "edge_ptr", "node_start", "edge_start", "sizes", "batch", "starts"}
 NARROW = {"codes": "*i8", "edge_sums": "*u8", "in_start": "*i8", "out_start": "*i8", "sender": "*i8",
           "receiver": "*i8", "back": "*i16"}
@@ -63,7 +63,8 @@ for some, pieces, indirect in ((False, True, False), (True, True, True), (True, 
     compile_for_hopper(attend._cols_backward, {**side, "shared": some, "num_heads": 4, "whole": not some})
     compile_for_hopper(attend._rows_backward, light)
     compile_for_hopper(attend._scores_backward, {**light, "shared": some, "block": 256})
-    compile_for_hopper(attend._weights, {"all_rows": not some, "all_ends": not some, "tile": 32, "padded": 4})
+    whole = {"all_rows": not some, "all_ends": not some, "tile": 32, "padded": 4}
+    compile_for_hopper(attend._weights, {**whole, "weighted": some})
 compile_for_hopper(aggregate._own, {"features": 12, "padded": 16, "height": 64, "width": 64}, rows="i32")
 compile_for_hopper(aggregate._edge_dots, {"block": 128})
 compile_for_hopper(attend._scores, {"block": 128})

@@ -57,6 +57,16 @@ class Column:
             wide = len(learned[key]) + bool(learned.get("other"))
         return wide + bool(learned.get("says_missing"))
 
+    @property
+    def feature_names(self) -> list[str]:
+        """One per feature, as `column` or `column: level`."""
+        inner = self.learned.get("levels") or self.learned.get("words")
+        if self.kind == "vector":
+            inner = range(len(self.learned["mean"]))
+        names = [self.name] if inner is None else [f"{self.name}: {each}" for each in inner]
+        names += [f"{self.name}: other"] * bool(self.learned.get("other"))
+        return names + [f"{self.name} is missing"] * bool(self.learned.get("says_missing"))
+
     def hidden(self) -> Column:
         """The same, its words and categories hashed."""
         learned = self.learned

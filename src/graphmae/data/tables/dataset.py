@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -16,15 +15,16 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from ...runtime.errors import DataError
+from ..edge_data import EDGE_KEYS, with_loops
 from ..nodes import NodeDataset
 from .cells import as_text
 from .columns import Column
 from .drift import Drift
+from .edge_columns import EdgeColumns
+from .edge_features import edge_feature_names, node_features
 from .identity import positions
 from .report import Report
 from .structure import NAMES, standardised
-
-logger = logging.getLogger("graphmae")
 
 
 @dataclass(frozen=True)
@@ -78,14 +78,19 @@ class TableGraph(NodeDataset):
 
     def with_graph(self, graph: Data) -> TableGraph:
         """The same nodes with other edges; features that were made from edges are made anew."""
-        structure, x = self.treatment.get("structure"), graph.x
+        structure, scale = self.treatment.get("structure"), self.treatment.get("edge_features")
+        directed, x = bool(self.treatment["directed"]), graph.x
+        blocks = [x[:, : sum(column.width for column in self.columns)]]
+        if scale:
+            blocks.append(torch.from_numpy(node_features(graph, directed, scale)[0]))
         if structure:
             ends = graph.edge_index[:, graph.edge_index[0] != graph.edge_index[1]].numpy()
-            block, _ = standardised(ends, len(x), bool(self.treatment["directed"]), structure)
-            x = torch.cat([x[:, : -len(NAMES)], torch.from_numpy(block)], dim=1)
-        if self.treatment.get("edge_kinds"):
-            logger.warning("%s: features count the edges of each kind, those that are held out too", self.name)
-        return replace(self, graphs=(Data(x=x, edge_index=graph.edge_index),), splits={})
+            blocks.append(torch.from_numpy(standardised(ends, len(x), directed, structure)[0]))
+        x = torch.cat(blocks, dim=1) if scale or structure else x
+        edges = {key: graph[key] for key in ("edge_index", *EDGE_KEYS) if key in graph}
+        changed = Data(x=x, **edges)
+        loops = self.treatment["self_loops"] and "edge_weight" in graph  # what they weigh is made from the others
+        return replace(self, graphs=(with_loops(changed) if loops else changed,), splits={})
 
     def node_ids(self) -> pa.ChunkedArray | None:
         return self.ids
@@ -100,22 +105,18 @@ class TableGraph(NodeDataset):
     @property
     def feature_names(self) -> list[str]:
         """One per feature, as `column` or `column: level`."""
-        if not self.columns:
-            return list(NAMES)
-        names = []
-        for column in self.columns:
-            inner = column.learned.get("levels") or column.learned.get("words")
-            if column.kind == "vector":
-                inner = range(len(column.learned["mean"]))
-            names += [column.name] if inner is None else [f"{column.name}: {each}" for each in inner]
-            names += [f"{column.name}: other"] * bool(column.learned.get("other"))
-            names += [f"{column.name} is missing"] * bool(column.learned.get("says_missing"))
-        names += [f"edges: {kind}" for kind in self.treatment["edge_kinds"]]
-        return names
+        names = [name for column in self.columns for name in column.feature_names]
+        if "edge_features" in self.treatment:
+            further = EdgeColumns.from_dict(self.treatment["edge_columns"])
+            columns = [*self.treatment["edge_kinds"], *further.feature_names]
+            roles = further.weight is not None, further.time is not None
+            names += edge_feature_names(columns, *roles, bool(self.treatment["directed"]))
+        return names + list(NAMES) * bool(self.treatment.get("structure"))
 
 
 def names_of(treatment: Mapping[str, Any]) -> Mapping[str, str]:
-    """What the columns of the tables a model was trained on were called: id, label, split, source, target, type."""
+    """What the columns of the tables a model was trained on were called: id, label, split, source, target, type,
+    weight, time."""
     return treatment.get("names") or {}
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,30 +11,25 @@ import numpy as np
 import pyarrow as pa
 
 from ...runtime.errors import DataError
-from .cells import as_text, is_missing, strings
-from .dates import DAY, MONTH
-from .habits import first_reading, is_text
+from .cells import as_text, strings
+from .edge_columns import EdgeValues, canonical, stacked
 from .identity import edge_positions
-from .kinds import infer_kind
 from .reading import name_of
 from .report import Report, count, some
 
 KIND_NAMES = ("type", "kind", "relation", "rel", "edge_type", "edgetype", "predicate", "label")
 MOST_KINDS = 64
-WEIGHT_WORDS = {"weight", "weights", "w", "strength", "count", "counts", "score", "value", "amount", "times"}
-TIME_WORDS = {"time", "times", "timestamp", "ts", "date", "datetime", "day", "year", "when", "at"}
-ROLE_ROWS = 10_000
 
 
 @dataclass(frozen=True)
 class EdgeTable:
-    """One table that was read: its ends, and the kind of every edge where there are kinds."""
+    """One table that was read: its ends, the kind of every edge where there are kinds, and its further columns."""
 
     name: str
     source: pa.ChunkedArray
     target: pa.ChunkedArray
     kinds: np.ndarray | None
-    left_aside: tuple[str, ...]  # further columns, each with what it seems to hold
+    columns: pa.Table
     names: tuple[str, str, str]  # of the columns with the ends and the kind, "" where there is none
 
 
@@ -51,6 +45,36 @@ class EdgeTables:
             found[0] if len(set(found)) == 1 else "" for found in zip(*(t.names for t in self.tables), strict=True)
         ]
         return dict(zip(("source", "target", "type"), agreed, strict=True))
+
+
+@dataclass(frozen=True)
+class Joined:
+    """The edges of all tables between nodes that are known.
+
+    Attributes:
+        ends: [2, E] positions of nodes.
+        kinds: [E] the kind of each as a number, -1 where it is not known; None: there are no kinds.
+        levels: what the kinds are called.
+        columns: the further columns, [E] each.
+    """
+
+    ends: np.ndarray
+    kinds: np.ndarray | None
+    levels: list[str]
+    columns: pa.Table
+
+    def keys(self, nodes: int, directed: bool) -> np.ndarray:
+        """[E] a number that is the same for repeated edges."""
+        low, high = (self.ends[0], self.ends[1]) if directed else (self.ends.min(0), self.ends.max(0))
+        return low * nodes + high
+
+    def in_order(self, nodes: int, directed: bool) -> Joined:
+        """In an order that does not depend on the files', so that nothing learned from the columns does."""
+        if not self.columns.num_columns:
+            return self
+        order = canonical(self.keys(nodes, directed), self.columns)
+        kinds = None if self.kinds is None else self.kinds[order]
+        return Joined(self.ends[:, order], kinds, self.levels, self.columns.take(pa.array(order)))
 
 
 def as_list(edges: Any) -> list[Any]:
@@ -91,28 +115,10 @@ def assemble(
             kinds = np.full(table.num_rows, label, dtype=object)
         elif kinds is not None and len(np.unique(kinds.astype(str))) < 2:
             kinds = None
-        aside = tuple(f"{n!r} ({_role(n, table.column(n))})" for n in others if n != kind)
+        rest = table.select([n for n in others if n != kind])
         names = (source, target, kind or "")
-        found.append(EdgeTable(name, table.column(source), table.column(target), kinds, aside, names))
+        found.append(EdgeTable(name, table.column(source), table.column(target), kinds, rest, names))
     return EdgeTables(found[0].name if len(found) == 1 else "the edge tables", tuple(found))
-
-
-def _role(name: str, values: pa.ChunkedArray) -> str:
-    """What a further column of an edge table holds, by its name and its first cells."""
-    first = values[:ROLE_ROWS]
-    missing = is_missing(first)
-    if missing.all():
-        return "empty"
-    kind, _ = infer_kind(first, missing)
-    words = set(re.split(r"[\W_]+", name.lower()))
-    is_date = pa.types.is_temporal(values.type)
-    if kind == "number" and is_text(values.type):
-        is_date = first_reading(first).notation in (DAY, MONTH)
-    if is_date or (kind == "number" and words & TIME_WORDS):
-        return "times"
-    if kind == "number" and words & WEIGHT_WORDS:
-        return "weights"
-    return {"ignore": "text", "boolean": "true or false"}.get(kind, kind)
 
 
 def all_ends(read: EdgeTables) -> pa.ChunkedArray:
@@ -121,27 +127,23 @@ def all_ends(read: EdgeTables) -> pa.ChunkedArray:
     return pa.chunked_array([pa.chunked_array(chunks).unique()])
 
 
-def join(
-    read: EdgeTables, ids: pa.Array, known: list[str] | None, report: Report
-) -> tuple[np.ndarray, np.ndarray | None, list[str]]:
-    """([2, edges] positions, the kind of every edge as a number, the kinds' names)."""
-    ends, kinds = [], []
+def join(read: EdgeTables, ids: pa.Array, known: list[str] | None, report: Report) -> Joined:
+    """The edges of all tables as one; `known` are the kinds of edges a model was trained on."""
+    ends, kinds, further = [], [], []
     for table in read.tables:
         counted = edge_positions(table.source, table.target, ids, table.name, report)
         ends.append(counted[0])
         if table.kinds is not None:
             kinds.append(table.kinds[counted[1]])
+        further.append(table.columns if counted[1].all() else table.columns.filter(pa.array(counted[1])))
         report.note(f"{table.name}: {count(len(table.source), 'edge')}")
-        if table.left_aside:
-            rest = f" and {len(table.left_aside) - 6} more" if len(table.left_aside) > 6 else ""
-            report.note(f"{table.name}: the columns {', '.join(table.left_aside[:6])}{rest} are left aside")
-    joined = np.concatenate(ends, axis=1)
+    joined, columns = np.concatenate(ends, axis=1), stacked(further)
     if known is not None and not known:
-        return joined, None, []
+        return Joined(joined, None, [], columns)
     if not kinds or len(kinds) < len(read.tables):
         if known:
             report.problem(f"the model was trained on edges of the kinds {some(known, 8)}; these edges have no kind")
-        return joined, None, []
+        return Joined(joined, None, [], columns)
     every = np.concatenate(kinds).astype(str)
     levels = list(known) if known else np.unique(every).tolist()
     place = {level: i for i, level in enumerate(levels)}
@@ -149,50 +151,71 @@ def join(
     if (numbers < 0).any():
         report.note(f"{count(int((numbers < 0).sum()), 'edge')} of kinds the model does not know count without a kind")
     if not known:
-        report.note(
-            f"{len(levels)} kinds of edges ({some(levels, 5)}): edge_attr, and their numbers at a node as features"
-        )
-    return joined, numbers, levels
+        report.note(f"{len(levels)} kinds of edges ({some(levels, 5)}): features of edges, and their shares at a node")
+    return Joined(joined, numbers, levels, columns)
 
 
-def clean(
-    ends: np.ndarray, kinds: np.ndarray | None, width: int, nodes: int, directed: bool, name: str, report: Report
-) -> tuple[np.ndarray, np.ndarray]:
-    """([2, edges] sorted, each once, without self-loops, both ways unless `directed`; [edges, width] kinds of each)."""
+@dataclass(frozen=True)
+class CleanEdges:
+    """Edges sorted by their ends, each once: `edge_index` [2, E], `features` [E, kinds + columns], `weight` and `time`
+    [E] where there are some."""
+
+    edge_index: np.ndarray
+    features: np.ndarray
+    weight: np.ndarray | None
+    time: np.ndarray | None
+
+
+def clean(joined: Joined, values: EdgeValues, nodes: int, directed: bool, name: str, report: Report) -> CleanEdges:
+    """Without self-loops, both ways unless `directed`.
+
+    Repeated edges are one, of all their kinds: weights are added up, the latest time counts, columns are averaged.
+    """
+    ends, kinds = joined.ends, joined.kinds
+    parts = [values.weight, values.time, values.features if values.features.shape[1] else None]
     loops = ends[0] == ends[1]
     if loops.any():
         report.repair(f"{count(int(loops.sum()), 'self-loop')} of {name} removed (every node gets one of its own)")
         ends, kinds = ends[:, ~loops], None if kinds is None else kinds[~loops]
-    key = ends[0] * nodes + ends[1] if directed else ends.min(0) * nodes + ends.max(0)
-    if kinds is None:
+        parts = [None if part is None else part[~loops] for part in parts]
+    weight, time, features = parts
+    key = Joined(ends, kinds, [], joined.columns).keys(nodes, directed)
+    if kinds is None and all(part is None for part in parts):
         once, owner = np.unique(key), None
         distinct = len(once)
     else:
         once, owner = np.unique(key, return_inverse=True)
-        distinct = len(np.unique(np.stack([key, kinds]), axis=1).T) if len(key) else 0
+        owner = owner.reshape(-1)
+        distinct = len(once) if kinds is None else len(np.unique(np.stack([key, kinds]), axis=1).T) if len(key) else 0
     if distinct < len(key):
         how = "" if directed else " (the same two nodes, either way round)"
         report.repair(f"{count(len(key) - distinct, 'repeated edge')}{how} of {name} merged")
-    attributes = np.zeros((len(once), width), dtype=np.float32)
+    attributes = np.zeros((len(once), len(joined.levels)), dtype=np.float32)
     if owner is not None and kinds is not None:
         there = kinds >= 0
-        attributes[owner.reshape(-1)[there], kinds[there]] = 1
+        attributes[owner[there], kinds[there]] = 1
+    if owner is not None and features is not None:
+        number = np.bincount(owner, minlength=len(once))
+        means = [np.bincount(owner, weights=column, minlength=len(once)) / number for column in features.T]
+        attributes = np.column_stack([attributes, *(column.astype(np.float32) for column in means)])
+    if owner is not None and weight is not None:
+        weight = np.bincount(owner, weights=weight, minlength=len(once))
+    if owner is not None and time is not None:
+        latest = np.full(len(once), np.nan)
+        np.fmax.at(latest, owner, time)
+        time = latest
     if not directed:
         source, target = np.divmod(once, nodes)
         both = np.concatenate([once, target * nodes + source])
-        order = np.argsort(both, kind="stable") if width else None
+        order = np.argsort(both, kind="stable") if owner is not None else None
         once = np.sort(both) if order is None else both[order]
         if order is not None:
-            attributes = np.concatenate([attributes, attributes])[order]
+            place = order % max(len(source), 1)
+            attributes = attributes[place]
+            weight, time = (None if part is None else part[place] for part in (weight, time))
     if not len(once):
         report.problem("there are no edges between two different nodes")
     edge_index = np.stack(np.divmod(once, nodes))
     if isolated := nodes - len(np.unique(edge_index)):
         report.note(f"{count(isolated, 'node has', 'nodes have')} no edges: embedded from their features alone")
-    return edge_index, attributes
-
-
-def kind_counts(edge_index: np.ndarray, attributes: np.ndarray, nodes: int) -> np.ndarray:
-    """[nodes, kinds] float32: the logarithm of how many edges of each kind a node has."""
-    counts = np.stack([np.bincount(edge_index[0], weights=column, minlength=nodes) for column in attributes.T], axis=1)
-    return np.log1p(counts).astype(np.float32)
+    return CleanEdges(edge_index, attributes, weight, time)

@@ -34,10 +34,15 @@ def read_tables(
     """
     if nodes is None and any(roles.values()):
         raise DataError("--id, --label and --split name columns of a node table, and there is none")
-    table = None if nodes is None else _node_table(nodes, roles, before, kinds, report)
+    table = None if nodes is None else _node_table(nodes, roles, before, report)
     likely = {} if table is None else _likely_ids(table, roles["id"] or guess_id(table.column_names) or "")
     tables = [_edge_table(each, asked, before, None if nodes is None else likely, report) for each in listed]
     there = [each for each in tables if each is not None]
+    if not report.problems:
+        names = [name for each in (table, *there) if each is not None for name in each.column_names]
+        for column in kinds:
+            if column not in names:
+                report.problem(f"data.kinds: {unknown('column', column, names)}")
     ids = None
     if table is not None:
         roles["id"] = roles["id"] or _id_column(table, likely, there, asked, before, report)
@@ -55,9 +60,7 @@ def read_tables(
     return table, edge_tables.assemble(listed, settled, ends, before)
 
 
-def _node_table(
-    nodes: Any, roles: dict[str, str], before: Mapping[str, str], kinds: Mapping[str, str], report: Report
-) -> pa.Table | None:
+def _node_table(nodes: Any, roles: dict[str, str], before: Mapping[str, str], report: Report) -> pa.Table | None:
     def remembered(names: list[str]) -> dict[str, str]:
         return {role: named or (before[role] if before.get(role) in names else "") for role, named in roles.items()}
 
@@ -74,9 +77,6 @@ def _node_table(
     for option, column in roles.items():
         if column and column not in table.column_names:
             report.problem(f"{unknown('column', column, table.column_names)} (--{option})")
-    for column in kinds:
-        if column not in table.column_names:
-            report.problem(f"data.kinds: {unknown('column', column, table.column_names)}")
     return table
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 import torch
 from torch_geometric.data import Data
 
+from ..edge_data import with_loops
 from ..nodes import NodeDataset
 from ..splits import stratified_split
 from . import edges as edge_tables
@@ -22,6 +23,8 @@ from .column_drift import Seen, moved_column
 from .columns import Column
 from .dataset import TableGraph, names_of, reordered
 from .drift import Bounds, Moved, compared, stored_degrees
+from .edge_columns import EdgeColumns, fit_edge_columns
+from .edge_features import node_features
 from .finding import read_tables
 from .fitting import fit_columns
 from .identity import first_of_each, node_order
@@ -51,6 +54,8 @@ def from_tables(
     id: str = "",  # the word users know
     source: str = "",
     target: str = "",
+    weight: str = "",
+    time: str = "",
     label: str = "",
     split: str = "",
     kinds: Mapping[str, str] | None = None,
@@ -67,7 +72,9 @@ def from_tables(
     Columns with ids are found by what they hold, or by their names. Every other column of the node table becomes
     features by its kind (`kinds` sets it: number, boolean, category, text, vector, ignore, or how numbers and dates are
     written: decimal-point, decimal-comma, day-first, month-first); `label` and `split` never do.
-    `edges` may be several tables, or have a column that says the kind of edge: one graph then, with `edge_attr`.
+    `edges` may be several tables, or have a column that says the kind of edge: one graph then. Further columns of edges
+    are found by name and content, or named: `weight` (numbers above 0), `time`; the others become features of edges by
+    their kind. The graph has them as `edge_weight`, `edge_time`, `edge_attr`, and nodes have features made from them.
     `nodes` None: an edge list alone, whose nodes are those it names. Edges count both ways unless `directed`.
     `private` keeps words and categories as hashes only. `treatment` is that of a trained model: columns are then called
     and encoded as they were in training, and what has moved since is reported (`drift`), or refused if `strict`. Node i
@@ -90,21 +97,27 @@ def from_tables(
     report.note(f"{report.name}: {count(len(ids), 'node')}{origin}")
     encoded = _features(table, order, roles, kinds or {}, stored, private, report)
     blocks = encoded.blocks
-    ends, kind_of, levels = edge_tables.join(read, ids, stored.get("edge_kinds"), report)
+    joined = edge_tables.join(read, ids, stored.get("edge_kinds"), report).in_order(len(ids), directed)
+    levels = joined.levels
+    further = _edge_columns(joined.columns, stored, {"weight": weight, "time": time}, kinds, private, read.name, report)
+    values = further.encode(joined.columns, read.name, report)
     report.stop_on_problems()
-    edge_index, edge_attr = edge_tables.clean(ends, kind_of, len(levels), len(ids), directed, read.name, report)
-    if levels:
-        blocks.append(edge_tables.kind_counts(edge_index, edge_attr, len(ids)))
+    edges_found = edge_tables.clean(joined, values, len(ids), directed, read.name, report)
+    edge_index = edges_found.edge_index
+    data = _data(edges_found, len(ids))
+    scale = stored.get("edge_features")
     structure = stored.get("structure")
-    if structure or (treatment is None and not blocks):
+    needs_structure = treatment is None and not blocks
+    if levels or further:
+        block, scale = node_features(data, directed, scale)
+        blocks.append(block)
+    if structure or needs_structure:
         if structure is None:
             report.note(f"no features, so structural ones are used: {', '.join(NAMES)}")
         block, structure = standardised(edge_index, len(ids), directed, structure)
         blocks.append(block)
     x = np.ascontiguousarray(np.hstack(blocks), dtype=np.float32)
-    data = Data(x=torch.from_numpy(x), edge_index=torch.from_numpy(edge_index))
-    if levels:
-        data.edge_attr = torch.from_numpy(edge_attr)
+    data.x = torch.from_numpy(x)
     classes = _labels(data, table, order, roles, bool(label), report)
     report.stop_on_problems()
     if not quiet:
@@ -115,14 +128,14 @@ def from_tables(
         "columns": encoded.statistics,
         "degrees": stored_degrees(edge_index, len(ids)),
         "edges": edge_index.shape[1],
-        "kinds": [round(float(share), 6) for share in edge_attr.mean(0)] if levels else [],
+        "kinds": [round(float(share), 6) for share in edges_found.features[:, : len(levels)].mean(0)],
     }
     drift = compared(encoded.moved, stored, statistics, strict) if stored or strict else None
     if drift and not quiet:
         drift.warn()
     base = NodeDataset.transductive(
         name or Path(str(nodes if isinstance(nodes, str | Path) else "graph")).stem,
-        _with_loops(data) if self_loops else data,
+        with_loops(data) if self_loops else data,
     )
     learned = {
         "features": "table",
@@ -131,7 +144,8 @@ def from_tables(
         "columns": [column.to_dict() for column in encoded.columns],
         "structure": structure,
         "edge_kinds": levels,
-        "names": {key: value for key, value in (roles | read.names).items() if value},
+        **({"edge_columns": further.to_dict(), "edge_features": scale} if levels or further else {}),
+        "names": {key: value for key, value in (roles | read.names | further.names).items() if value},
         "statistics": statistics,
         **({"private": True} if private else {}),
     }
@@ -270,9 +284,41 @@ def _check_cells(column: Column, values: pa.ChunkedArray, missing: np.ndarray, r
         report.repair(f"{count(lost, 'cell')} of {column.name!r} with {what}, counted as missing")
 
 
-def _with_loops(data: Data) -> Data:
-    nodes = torch.arange(int(data.x.size(0)))
-    data.edge_index = torch.cat([data.edge_index, nodes.expand(2, -1)], dim=1)
-    if "edge_attr" in data:
-        data.edge_attr = torch.cat([data.edge_attr, data.edge_attr.new_zeros(len(nodes), data.edge_attr.size(1))])
+def _edge_columns(
+    table: pa.Table,
+    stored: Mapping[str, Any],
+    asked: Mapping[str, str],
+    kinds: Mapping[str, str] | None,
+    private: bool,
+    name: str,
+    report: Report,
+) -> EdgeColumns:
+    """The further columns of edges: as found in the tables, or as the model's were."""
+    if not stored:
+        return fit_edge_columns(table, asked, kinds or {}, private, name, report)
+    if stored.get("edge_kinds") and "edge_columns" not in stored:
+        report.problem(
+            "the model was trained by an earlier version, which counted the edges of each kind; pre-train it again"
+        )
+    known = EdgeColumns.from_dict(stored.get("edge_columns", {}))
+    for role, column in asked.items():
+        if column and role not in known.names:
+            report.problem(f"data.{role} is {column!r}, and when the model was trained edges had no {role}", name)
+        elif column:
+            known = replace(known, **{role: replace(getattr(known, role), name=column)})
+    used = {column.name for column in (known.weight, known.time, *known.columns) if column is not None}
+    if extra := sorted(set(table.column_names) - used):
+        report.note(f"{name}: columns the model does not know, left aside: {some(extra, 8)}")
+    return known
+
+
+def _data(found: edge_tables.CleanEdges, nodes: int) -> Data:
+    """The graph of these edges, its nodes as yet without features."""
+    data = Data(x=torch.zeros(nodes, 0), edge_index=torch.from_numpy(found.edge_index))
+    if found.features.shape[1]:
+        data.edge_attr = torch.from_numpy(found.features)
+    if found.weight is not None:
+        data.edge_weight = torch.from_numpy(found.weight.astype(np.float32))
+    if found.time is not None:
+        data.edge_time = torch.from_numpy(found.time)
     return data

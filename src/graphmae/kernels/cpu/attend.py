@@ -30,8 +30,11 @@ def _scores(x, vectors, out):
 
 
 @njit(parallel=True, cache=True, fastmath=FAST)
-def _attend(crow, col, rows, place, x, score, slope, seed, threshold, scale, bias, alpha, out):
-    """alpha[e, h] = softmax over a row of leaky_relu(score); out[r, h] = bias + Σ_e dropout(alpha) · x[sender, h]"""
+def _attend(crow, col, rows, place, logs, x, score, slope, seed, threshold, scale, bias, alpha, out):
+    """alpha[e, h] = softmax over a row of leaky_relu(score); out[r, h] = bias + Σ_e dropout(alpha) · x[sender, h]
+
+    `logs` [E], the logarithms of the edges' weights, are added before the softmax, or empty.
+    """
     heads, channels = out.shape[1], out.shape[2]
     shared = x.shape[1] == 1
     for r in prange(rows.shape[0]):
@@ -44,6 +47,8 @@ def _attend(crow, col, rows, place, x, score, slope, seed, threshold, scale, bia
                 if place[col[e]] >= 0:
                     v += score[place[col[e]], 0, h]
                 v = v if v > 0 else slope * v
+                if logs.shape[0] > 0:
+                    v += logs[e]
                 alpha[e, h] = v
                 highest = max(highest, v)
             total = 0.0
@@ -149,7 +154,18 @@ class _Attend(Function):
         drawn = (*chance(p), scalar(x, 1 / (1 - p)))
         graph = (array(adj.crow), array(adj.col), array(view.wanted), array(view.place))
         start = x.new_zeros(heads, x.size(2)) if bias is None else bias.contiguous()
-        _attend(*graph, array(x), array(score), scalar(x, slope), *drawn, array(start), array(alpha), array(out))
+        logs = x.new_empty(0) if adj.log_weight is None else adj.log_weight.to(x.dtype)
+        _attend(
+            *graph,
+            array(logs),
+            array(x),
+            array(score),
+            scalar(x, slope),
+            *drawn,
+            array(start),
+            array(alpha),
+            array(out),
+        )
         ctx.view, ctx.slope, ctx.drawn, ctx.graph = view, slope, drawn, graph
         ctx.save_for_backward(x, vectors, score, alpha)
         return out

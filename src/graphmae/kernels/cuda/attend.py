@@ -70,17 +70,20 @@ def _located(place, i, all_ends: tl.constexpr):
 
 
 @triton.jit
-def _leaky(k, finish, col, place, score, own, slope, heads, h, all_ends: tl.constexpr):
+def _leaky(k, finish, col, place, logs, score, own, slope, heads, h, all_ends: tl.constexpr, weighted: tl.constexpr):
     """Logits [edges, heads] of a tile, −∞ for edges that do not count."""
     _, valid, j = other_end(k, finish, col, col, place, False, all_ends)
     v = own + _score(score, j[:, None], 0, heads, h, valid[:, None])
-    return tl.where(valid[:, None], tl.where(v > 0, v, slope * v), float("-inf"))
+    v = tl.where(v > 0, v, slope * v)
+    if weighted:
+        v += tl.load(logs + k, mask=k < finish, other=0.0)[:, None]
+    return tl.where(valid[:, None], v, float("-inf"))
 
 
 @triton.jit
 def _weights(
-    crow, col, rows, place, score, alpha, heads, slope,
-    all_rows: tl.constexpr, all_ends: tl.constexpr, tile: tl.constexpr, padded: tl.constexpr,
+    crow, col, rows, place, logs, score, alpha, heads, slope,
+    all_rows: tl.constexpr, all_ends: tl.constexpr, weighted: tl.constexpr, tile: tl.constexpr, padded: tl.constexpr,
 ):  # fmt: skip
     """alpha[e, h] = softmax over the edges of a row: one program per row. Most rows fit into one look."""
     i = tl.program_id(0).to(tl.int64)
@@ -91,24 +94,26 @@ def _weights(
     mine = _located(place, i, all_ends)
     own = _score(score, mine, 1, heads, h, h < heads)
     k = begin + tl.arange(0, tile)
-    first = _leaky(k, finish, col, place, score, own, slope, heads, h, all_ends)
+    first = _leaky(k, finish, col, place, logs, score, own, slope, heads, h, all_ends, weighted)
     highest = first
     for start in range(begin + tile, finish, tile):
         at = start + tl.arange(0, tile)
-        highest = tl.maximum(highest, _leaky(at, finish, col, place, score, own, slope, heads, h, all_ends))
+        highest = tl.maximum(
+            highest, _leaky(at, finish, col, place, logs, score, own, slope, heads, h, all_ends, weighted)
+        )
     top = tl.max(highest, axis=0)[None, :]
     top = tl.where(top == float("-inf"), 0.0, top)  # no edge counts
     first = tl.exp(first - top)
     sums = first
     for start in range(begin + tile, finish, tile):
         at = start + tl.arange(0, tile)
-        sums += tl.exp(_leaky(at, finish, col, place, score, own, slope, heads, h, all_ends) - top)
+        sums += tl.exp(_leaky(at, finish, col, place, logs, score, own, slope, heads, h, all_ends, weighted) - top)
     total = tl.sum(sums, axis=0)[None, :]
     total = tl.where(total > 0, total, 1.0)
     tl.store(alpha + k[:, None] * heads + h, first / total, mask=(k < finish)[:, None] & (h < heads))
     for start in range(begin + tile, finish, tile):
         at = start + tl.arange(0, tile)
-        v = tl.exp(_leaky(at, finish, col, place, score, own, slope, heads, h, all_ends) - top)
+        v = tl.exp(_leaky(at, finish, col, place, logs, score, own, slope, heads, h, all_ends, weighted) - top)
         tl.store(alpha + at[:, None] * heads + h, v / total, mask=(at < finish)[:, None] & (h < heads))
 
 
@@ -244,15 +249,16 @@ class _Attend(Function):
         adj, heads, channels, side = view.adj, vectors.size(1), x.size(2), forward_side(view)
         score = x.new_empty(x.size(0), 2, heads, dtype=torch.float32)
         alpha = x.new_empty(adj.col.numel(), heads, dtype=torch.float32)
-        seed = fresh_seed(p, x.device)
+        seed, logs = fresh_seed(p, x.device), adj.log_weight
         if x.size(0):
             _scores[(x.size(0), heads)](
                 x, vectors, score, heads, channels, x.size(1), block=channel_block(channels), num_warps=1
             )
         if view.num_rows:
             _weights[(view.num_rows,)](
-                adj.crow, adj.col, view.wanted, view.place, score, alpha, heads, slope,
-                all_rows=view.rows is None, all_ends=view.nodes is None, **_look(heads), num_warps=1,
+                adj.crow, adj.col, view.wanted, view.place, score if logs is None else logs, score, alpha, heads, slope,
+                all_rows=view.rows is None, all_ends=view.nodes is None, weighted=logs is not None, **_look(heads),
+                num_warps=1,
             )  # fmt: skip
         ctx.view, ctx.slope, ctx.p = view, slope, p
         ctx.save_for_backward(x, vectors, score, alpha, seed)

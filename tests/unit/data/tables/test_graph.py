@@ -83,7 +83,8 @@ def test_names_of_columns_are_those_of_training_where_the_tables_have_them() -> 
     nodes = {"sku": ["a", "b", "c", "d"], "price": [1.0, 2.0, 3.0, 4.0], "shop": ["u", "v", "u", "v"]}
     edges = {"when": [1, 2, 3], "buyer": ["a", "b", "c"], "item": ["b", "c", "d"]}
     first = made(nodes, edges, id="sku", source="buyer", target="item", label="shop")
-    assert first.treatment["names"] == {"id": "sku", "label": "shop", "source": "buyer", "target": "item"}
+    ends = {"source": "buyer", "target": "item"}
+    assert first.treatment["names"] == {"id": "sku", "label": "shop", **ends, "time": "when"}
     assert first.id_name == "sku"
     again = made(nodes, edges, treatment=first.treatment)
     assert again.id_name == "sku" and torch.equal(again.y, first.y) and again.treatment == first.treatment
@@ -101,7 +102,8 @@ def test_names_of_columns_are_those_of_training_where_the_tables_have_them() -> 
         made(nodes, {"p": ["y"], "q": ["z"], "r": [1]}, treatment=first.treatment)
     unclear = {**nodes, "shop": ["", "", "", ""]}  # nobody asked for the label, so an empty one is no problem
     assert made(unclear, edges, treatment=first.treatment).y is None
-    assert made(nodes, [("a", "b"), ("c", "d")], treatment=first.treatment).graphs[0].num_edges == 4 + 4
+    two = {"p": ["a", "c"], "q": ["b", "d"], "when": [1, 2]}
+    assert made(nodes, two, treatment=first.treatment).graphs[0].num_edges == 4 + 4
 
 
 def test_every_repair_is_said() -> None:
@@ -157,11 +159,14 @@ def test_labels_are_kept_out_of_the_features_and_unlabelled_nodes_out_of_the_spl
     assert int(with_split.graphs[0].train_mask.sum()) == 20 and int(with_split.graphs[0].test_mask.sum()) == 6
 
 
-def test_kinds_of_edges_are_an_attribute_and_counted_at_nodes(tmp_path: Path) -> None:
+def test_kinds_of_edges_are_an_attribute_and_their_shares_features_of_nodes(tmp_path: Path) -> None:
     graph = made(NODES, {**EDGES, "type": ["likes", "knows", "likes"]})
     data = graph.graphs[0]
     assert data.edge_attr.shape == (data.edge_index.size(1), 2) and graph.treatment["edge_kinds"] == ["knows", "likes"]
-    assert torch.allclose(data.x[:, -2:].exp() - 1, torch.tensor([[0.0, 1], [1, 1], [1, 1], [0, 1]]))
+    assert graph.feature_names[-3:] == ["edges: number", "edges: knows, mean", "edges: likes, mean"]
+    scale = graph.treatment["edge_features"]
+    shares = data.x[:, -2:].double() * torch.tensor(scale["std"][1:]) + torch.tensor(scale["mean"][1:])
+    assert torch.allclose(shares, torch.tensor([[0.0, 1], [0.5, 0.5], [0.5, 0.5], [0, 1]], dtype=torch.double))
     for name, edges in (("follows", EDGES), ("likes", {"source": ["a"], "target": ["d"]})):
         pandas.DataFrame(edges).to_csv(tmp_path / f"{name}.csv", index=False)
     both = made(NODES, [tmp_path / "follows.csv", tmp_path / "likes.csv"])
@@ -216,7 +221,8 @@ def test_graphs_in_memory() -> None:
     import scipy.sparse as sp
 
     club = from_networkx(nx.karate_club_graph(), label="club", quiet=True)
-    assert club.graphs[0].x.shape == (34, 5) and club.classes == ("Mr. Hi", "Officer")
+    assert club.graphs[0].x.shape == (34, 7) and club.feature_names[:2] == ["edges: number", "edges: weight"]
+    assert club.classes == ("Mr. Hi", "Officer")
     ring = from_scipy(sp.csr_matrix(np.roll(np.eye(5), 1, axis=0)), np.eye(5), y=np.array([0, 1, 0, 1, 0]))
     assert ring.graphs[0].edge_index.shape == (2, 10)
     with pytest.raises(DataError, match="square"):

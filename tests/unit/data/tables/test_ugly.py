@@ -207,7 +207,7 @@ def test_ids_as_floats(tmp_path: Path) -> None:
     ):
         graph = graph_of(tmp_path, nodes, edges)
         assert torch.equal(graph.graphs[0].edge_index, plain.graphs[0].edge_index)
-        assert torch.equal(graph.graphs[0].x, plain.graphs[0].x) and "trailing .0" in said(graph)
+        assert torch.equal(graph.graphs[0].x[:, :1], plain.graphs[0].x) and "trailing .0" in said(graph)
 
 
 def test_edges_with_weights_times_and_types(tmp_path: Path) -> None:
@@ -217,7 +217,11 @@ def test_edges_with_weights_times_and_types(tmp_path: Path) -> None:
     graph = graph_of(tmp_path, nodes, edges)
     assert graph.treatment["edge_kinds"] == ["buys", "rents"] and len(graph.graphs[0].x) == 4
     assert "edges go from 'buyer' to 'seller'" in said(graph) and "'sku' is the id column" in said(graph)
-    for role in ("'Weight' (weights)", "'made on' (times)", "'remark' (category)"):
+    for role in (
+        "'Weight': weights of edges, from 0.5 to 2",
+        "'made on': times of edges",
+        "'remark': category of edges",
+    ):
         assert role in said(graph)
     pairs = {tuple(pair) for pair in graph.graphs[0].edge_index.T.tolist() if pair[0] < pair[1]}
     place = {each: row for row, each in enumerate(graph.ids.to_pylist())}  # type: ignore[union-attr]
@@ -269,7 +273,7 @@ def test_ids_and_ends_are_found_by_what_they_hold(tmp_path: Path) -> None:
     assert "'code' is the id column" in said(code) and kinds(code) == {"name": "category", "age": "number"}
     dates = "from,to,p,q\n2020-01-01,2020-02-01,1,2\n2020-01-01,2020-02-01,2,3\n2020-01-05,2020-02-01,3,4\n"
     graph = graph_of(tmp_path, "id,v\n1,1\n2,2\n3,4\n4,5\n", dates)
-    assert "edges go from 'p' to 'q'" in said(graph) and "'from' (times), 'to' (times)" in said(graph)
+    assert "edges go from 'p' to 'q'" in said(graph) and "'from': times of edges" in said(graph)
     zeros = graph_of(tmp_path, "nr,v\n007,1\n7,2\n08,3\n", "w,p,q\n0.5,007,7\n0.1,08,7\n")
     assert zeros.ids.to_pylist() == ["007", "7", "08"] and len(zeros.graphs[0].x) == 3  # type: ignore[union-attr]
 

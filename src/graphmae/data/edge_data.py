@@ -1,0 +1,76 @@
+"""What is known of a graph's edges beside their ends: weights, features, times."""
+
+from __future__ import annotations
+
+import copy
+import logging
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+logger = logging.getLogger("graphmae")
+EDGE_KEYS = ("edge_weight", "edge_attr", "edge_time")
+
+
+def with_edges_of(graph: Data, keep: Tensor, x: Tensor | None = None) -> Data:
+    """The same nodes with the edges `keep` [E] alone, and what is known of these; without labels."""
+    out = Data(x=graph.x if x is None else x, edge_index=graph.edge_index[:, keep])
+    for key in EDGE_KEYS:
+        if key in graph:
+            out[key] = graph[key][keep]
+    return out
+
+
+def with_usable_weights(graph: Data, name: str) -> Data:
+    """A copy with its `edge_weight` where it has one for every edge, all above 0 and not all the same.
+
+    Other values of edges (`edge_attr`) are left out: only those of tables are known well enough to learn from.
+    """
+    out = copy.copy(graph)
+    for key in EDGE_KEYS:
+        if key in out and (key != "edge_weight" or not _is_usable(out.edge_weight, graph.edge_index)):
+            logger.info("%s: %s is left aside", name, key)
+            del out[key]
+    if "edge_weight" in out:
+        out.edge_weight = out.edge_weight.float()
+    return out
+
+
+def _is_usable(weight: object, edge_index: Tensor) -> bool:
+    if not isinstance(weight, Tensor) or weight.shape != edge_index.shape[1:] or not len(weight):
+        return False
+    return bool(weight.isfinite().all() and (weight > 0).all() and (weight != weight[0]).any())
+
+
+def with_loops(graph: Data) -> Data:
+    """A copy with one self-loop on every node, after the other edges. A loop has no features and no time.
+
+    It weighs as much as the node's edges do on average, so a node counts as one more neighbour of itself, whatever
+    weights are measured in; where a node has no edges it does not matter.
+    """
+    apart = graph.edge_index[0] != graph.edge_index[1]
+    out = copy.copy(graph)
+    nodes = torch.arange(int(graph.num_nodes))
+    ends = graph.edge_index[:, apart]
+    out.edge_index = torch.cat([ends, nodes.expand(2, -1)], dim=1)
+    if "edge_weight" in graph:
+        weight = graph.edge_weight[apart]
+        out.edge_weight = torch.cat([weight, _mean_weights(ends, weight, len(nodes))])
+    if "edge_attr" in graph:
+        features = graph.edge_attr[apart]
+        out.edge_attr = torch.cat([features, features.new_zeros(len(nodes), features.size(1))])
+    if "edge_time" in graph:
+        times = graph.edge_time[apart]
+        out.edge_time = torch.cat([times, times.new_full((len(nodes),), torch.nan)])
+    return out
+
+
+def _mean_weights(ends: Tensor, weight: Tensor, nodes: int) -> Tensor:
+    """[nodes] mean weight of the edges from and to each node; of all edges where there are none."""
+    total, count = torch.zeros(2, nodes, dtype=torch.float64)
+    for side in ends:
+        total.index_add_(0, side, weight.double())
+        count.index_add_(0, side, torch.ones(len(side), dtype=torch.float64))
+    usual = weight.double().mean() if len(weight) else torch.ones((), dtype=torch.float64)
+    return torch.where(count > 0, total / count.clamp(min=1), usual).to(weight.dtype)
