@@ -31,7 +31,7 @@ from ..runtime.device import numerics, resolve_device
 from ..runtime.environment import hardware, peak_bytes, versions
 from ..runtime.errors import ConfigError, InputError, unknown
 from ..runtime.files import check_out, replacing
-from ..runtime.seed import check_seeds
+from ..runtime.seed import check_seeds, preserved_randomness
 from ..training import Progress, quiet
 from .embedding import embed
 
@@ -183,7 +183,7 @@ def links(
         split = replace(split, graph=seen.single_graph())
         display = Progress() if progress else quiet
         trained = pretraining.pretrain_once(made, seen, seed, used, display=display, label=f"links, seed {seed}")
-        with numerics(used), torch.no_grad():
+        with numerics(used), torch.no_grad(), preserved_randomness(seed):
             fresh = evaluation.settled(pretrained.fresh_encoder(trained), seen, used)
             code = embed_graph(trained.reader, split.graph, used)
             simple = evaluation.simple_scores(split.graph.edge_index, len(split.graph.x))
