@@ -102,13 +102,13 @@ def _own(
     check_width(model.encoder, dataset)
     model.inputs, model.trained_on = dict(dataset.treatment), pretraining.facts_of(dataset, train, seed)
     pretraining.check(model, dataset, train, stored=folder is not None)
-    if folder is not None and folder.holds_model:
+    if folder is not None and folder.holds_model and not (resume and folder.state.exists()):
         raise InputError(f"{out} already holds a model; choose another out")
     randomness = nullcontext() if seed is None else preserved_randomness(check_seeds([seed])[0])
     with randomness, numerics(device), nullcontext() if folder is None else locked(folder.path):
         pretraining.pretrain(model, dataset, train, device, folder=folder, resume=resume, display=display)
         if folder is not None:
-            folder.state.delete()
+            folder.delete_states()
     return model
 
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import torch
-from torch_geometric.data import Data
 
 from .. import methods, pretrained
 from ..batching.partition import in_pieces
@@ -53,10 +50,11 @@ def pretrain_once(
             held.enter_context(folder.claim({**recipe.to_dict(), "seed": seed}, resume))
             folder.write_recipe_toml(to_toml(recipe))
             if folder.holds_model:
+                folder.delete_states()
                 return pretrained.load(folder.path)
         pretrain(model, dataset, recipe.train, device, folder=folder, resume=resume, display=display, label=label)
         if folder is not None:
-            folder.state.delete()
+            folder.delete_states()
     return model
 
 
@@ -122,8 +120,10 @@ def pretrain(
     if folder is not None:
         journal = Journal(label, display, folder.metrics, state=folder.state, resume=resume)
         journal.log = tensorboard(folder.tensorboard) if settings.tensorboard else None
-    plateau = _plateau(model, dataset.pretrain_graphs(), settings, device, journal) if settings.patience else None
-    hooks += [] if plateau is None else [plateau]
+    plateau = None
+    if settings.patience:  # the loss over always the same draws, without dropout
+        plateau = Plateau(partial(steady_loss, model, dataset.pretrain_graphs(), device), settings.patience)
+        hooks.append(plateau)
     outcome = pretrain_model(model, dataset, settings, device, after_epoch=hooks, journal=journal)
     model.trained_on["epochs"] = outcome.epochs
     if plateau is not None and outcome.epochs < settings.epochs:
@@ -136,15 +136,6 @@ def pretrain(
     if folder is not None:
         pretrained.save(model, folder.path)
     return outcome
-
-
-def _plateau(model: Method, graphs: list[Data], settings: Train, device: torch.device, journal: Journal) -> Plateau:
-    """Watches the loss over always the same draws, without dropout."""
-    seen = {}
-    if journal.resume and journal.metrics is not None and journal.metrics.is_file():
-        lines = [json.loads(line) for line in Path(journal.metrics).read_text().splitlines()]
-        seen = {line["epoch"]: line["criterion"] for line in lines if "criterion" in line}
-    return Plateau(partial(steady_loss, model, graphs, device), settings.patience, seen)
 
 
 def facts_of(dataset: Dataset, settings: Train, seed: int | None) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import multiprocessing
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -23,6 +22,7 @@ from ..runtime.compiled import limit_threads
 from ..runtime.device import numerics, resolve_device
 from ..runtime.environment import commit, cpu_count, hardware, peak_bytes, versions
 from ..runtime.errors import InputError
+from ..runtime.processes import in_processes
 from ..runtime.seed import check_seeds, preserved_randomness
 from ..runtime.turns import side_by_side
 from ..training import quiet
@@ -63,7 +63,9 @@ def run(
     with folder.claim(recipe.to_dict(), resume):
         if device.type == "cuda":
             torch.cuda.reset_peak_memory_stats(device)
-        pending = [seed for seed in seeds if not (resume and folder.seed(seed).read_scores())]
+        pending = [seed for seed in seeds if not folder.seed(seed).read_scores()]
+        for seed in set(seeds) - set(pending):
+            folder.seed(seed).delete_states()  # in case the run was killed right after the seed's scores were written
         if jobs > 1 and device.type == "cpu":
             prepare(())  # what all seeds share is made once, and found by the others
             _in_processes(recipe, pending, folder.path, root, device, jobs, imports, resume)
@@ -97,7 +99,7 @@ def _finish_seed(
     with preserved_randomness(seed):
         scores = run_seed(seed=seed, folder=own, device=device, display=display)
     own.write_scores({**scores, "commit": commit()})
-    own.state.delete()
+    own.delete_states()
     _announce(scores, recipe, dataset)
 
 
@@ -130,7 +132,7 @@ def _task(
         def prepare_targets(seeds: Sequence[int]) -> Callable[..., dict[str, Any]]:
             transfer.fingerprint_rows(recipe, dataset)
             shared = transfer.frozen_row(recipe, network, dataset, device) if seeds else {}
-            return partial(transfer.run_seed, recipe, network, dataset, shared)
+            return partial(transfer.run_seed, recipe, network, dataset, shared, resume=resume)
 
         return recipe, prepare_targets
     if recipe.supervised is not None:
@@ -162,9 +164,8 @@ def _in_processes(
     """One seed per task, `jobs` at a time; each writes into its own folder and nothing else."""
     work = [(recipe, seed, out, root, str(device), resume) for seed in seeds]
     share = max(1, cpu_count() // jobs)
-    with multiprocessing.get_context("spawn").Pool(jobs, _prepare_process, (list(imports), share)) as pool:
-        for seed in pool.imap_unordered(_one_seed, work):
-            logger.info("%s, seed %d is done", recipe.id, seed)
+    for seed in in_processes(_one_seed, work, jobs, _prepare_process, (list(imports), share)):
+        logger.info("%s, seed %d is done", recipe.id, seed)
 
 
 def _prepare_process(imports: list[str], threads: int) -> None:

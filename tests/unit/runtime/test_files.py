@@ -57,7 +57,7 @@ def test_a_folder_has_one_owner_and_a_killed_one_owns_nothing(tmp_path: Path) ->
     )
     with subprocess.Popen([sys.executable, "-c", code, str(folder)], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None and process.stdout.readline() == "mine\n"
-        with pytest.raises(InputError, match="another process is working in"), locked(folder):
+        with pytest.raises(InputError, match=f"process {process.pid} on .+ is working in"), locked(folder):
             raise AssertionError("two owners")
         process.kill()
     time.sleep(0.1)
