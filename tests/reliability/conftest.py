@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from functools import cache
-from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from harness import Server, Work, contents, works
-
-Undisturbed = tuple[Work, list[str], dict[str, object]]
+from reliability.harness import Server, Undisturbed, contents, works
 
 
 @pytest.fixture(scope="session")

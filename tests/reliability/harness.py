@@ -30,11 +30,15 @@ class Work:
     env: dict[str, str] = field(default_factory=dict)
 
 
+Undisturbed = tuple[Work, list[str], dict[str, Any]]  # its operations on files, and what it leaves
+
+
 class Server:
     """See server.py; closed at the end of the tests."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.count = folder, 0
+        self.running: set[int] = set()
         folder.mkdir(parents=True, exist_ok=True)
         one = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
         kept = {"GRAPHMAE_KERNELS": "reference", "GRAPHMAE_SAVE_SECONDS": "0", "GRAPHMAE_COMMIT": "test"}
@@ -60,16 +64,19 @@ class Server:
         self.log = self.folder / f"log-{self.count}.txt"
         argv = [*work.argv, "--out", str(out), *(["--resume"] if resume else [])]
         asked = {"argv": argv, "out": str(out), "log": str(self.log), "env": work.env, **request}
-        return int(self._ask(asked)["pid"])
+        pid = int(self._ask(asked)["pid"])
+        self.running.add(pid)
+        return pid
 
     def wait(self, pid: int) -> int:
+        self.running.discard(pid)
         return int(self._ask({"wait": pid})["status"])
 
     def run(self, work: Work, out: Path, *, kill_after: float = 0, **request: Any) -> int:
         """Until it ends, or is killed some seconds after its folder is there; returns the exit code."""
         pid = self.start(work, out, **request)
         if kill_after:
-            while not out.exists() and _lives(pid):
+            while not out.exists() and lives(pid):
                 time.sleep(0.002)
             time.sleep(kill_after)
             os.kill(pid, signal.SIGKILL)
@@ -88,13 +95,16 @@ class Server:
         assert code == 0, self.log.read_text()
 
     def close(self) -> None:
+        for pid in list(self.running):  # of tests that failed
+            os.kill(pid, signal.SIGKILL)
+            self.wait(pid)
         assert self.process.stdin is not None and self.process.stdout is not None
         self.process.stdin.close()
         self.process.wait(30)
         self.process.stdout.close()
 
 
-def _lives(pid: int) -> bool:
+def lives(pid: int) -> bool:
     """Whether a process has not ended: one that nobody has waited for yet is a zombie."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
@@ -139,10 +149,12 @@ def works(folder: Path) -> dict[str, Work]:
     folder.mkdir(parents=True, exist_ok=True)
     node = Work(
         "node",
-        ["run", "default", "--seeds", "0-1", "--device", "cpu"]
-        + _sets("data.num_nodes=90", "data.num_words=30", "data.num_topics=3", "train.epochs=30", "train.patience=5")
-        + _sets("train.lr=1e-6", "encoder.hidden_channels=8", "encoder.heads=2")
-        + _sets("evaluation.epochs=3", "evaluation.baselines=[]", "evaluation.converged=false"),
+        [
+            *["run", "default", "--seeds", "0-1", "--device", "cpu"],
+            *_sets("data.num_nodes=90", "data.num_words=30", "data.num_topics=3", "train.epochs=30"),
+            *_sets("train.patience=5", "train.lr=1e-6", "encoder.hidden_channels=8", "encoder.heads=2"),
+            *_sets("evaluation.epochs=3", "evaluation.baselines=[]", "evaluation.converged=false"),
+        ],
     )
     shapes = write_rings_and_stars(folder / "shapes", count=40)
     small = _sets("encoder.hidden_channels=8", "encoder.num_layers=2", "train.batch_size=16")
@@ -157,11 +169,12 @@ def works(folder: Path) -> dict[str, Work]:
     table.write_text("\n".join(["smiles,basic,split", *rows]) + "\n")
     finetune = Work(
         "finetune",
-        ["finetune", str(folder / "checkpoint"), str(table), "--targets", "basic", "--split", "split", "--seeds", "0-1"]
-        + ["--device", "cpu"]
-        + _sets(
-            "finetune.epochs=4", "finetune.batch_size=16", "finetune.mode=staged", "finetune.baselines=['scratch']"
-        ),
+        [
+            *["finetune", str(folder / "checkpoint"), str(table), "--targets", "basic", "--split", "split"],
+            *["--seeds", "0-1", "--device", "cpu"],
+            *_sets("finetune.epochs=4", "finetune.batch_size=16", "finetune.mode=staged"),
+            *_sets("finetune.baselines=['scratch']"),
+        ],
     )
     return {work.name: work for work in (node, graph, folds, molecule, finetune)}
 

@@ -35,7 +35,7 @@ def count_operations(folder: str, kill_at: int) -> list[str]:
     sync = os.fsync
 
     def fsync(handle: int) -> None:
-        note("fsync", os.readlink(f"/proc/self/fd/{handle}"))
+        note("fsync", Path(f"/proc/self/fd/{handle}").readlink())
         sync(handle)
 
     os.fsync = fsync
@@ -50,6 +50,8 @@ def child(request: dict[str, Any]) -> None:
     os.dup2(log, 2)
     os.environ.update(request.get("env", {}))
     sys.argv = ["graphmae", *request["argv"]]
+    for number in request.get("ignore", ()):
+        signal.signal(number, signal.SIG_IGN)
     if size := request.get("file_size"):
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import Undisturbed
-from harness import Server, contents, differences
+
+from reliability.harness import Server, Undisturbed, contents, differences
 
 KINDS = ("node", "graph", "folds", "molecule", "finetune")
 KILLED = -9
@@ -36,7 +36,7 @@ def test_early_stopping_is_remembered(
 ) -> None:
     """Killed while the evaluation after an early stop runs, and its metrics cut off in the middle of a line."""
     work, operations, expected = undisturbed("node")
-    stopped = [line for line in expected["seed-0/metrics.jsonl"] if line.get("stop")]  # type: ignore[attr-defined]
+    stopped = [line for line in expected["seed-0/metrics.jsonl"] if line.get("stop")]
     assert [line["epoch"] for line in stopped] == [10]
     scored = next(i for i, name in enumerate(operations) if name.startswith("open .scores.json"))
     assert server.run(work, tmp_path / "run", kill_at=scored) == KILLED
