@@ -74,7 +74,6 @@ def pretrain(
         folder.check(resume)
     recipe, dataset = auto.recipe_for(data, model, changes, roles, data_root)
     _check_private(dataset, private)
-    auto.check_memory(dataset, recipe, used)
     number = 0 if seed is None else seed
     label = f"{dataset.name}, seed {number}"
     return pretraining.pretrain_once(

@@ -23,6 +23,7 @@ from ..runtime.seed import check_seeds, preserved_randomness
 from ..training import Journal, Outcome, Plateau, pretrain_model, quiet, tensorboard
 from ..training.progress import Display
 from .folder import RunFolder
+from .memory import check_memory
 
 logger = logging.getLogger("graphmae")
 AfterEpoch = Callable[[int], dict[str, Any] | None]
@@ -44,6 +45,7 @@ def pretrain_once(
     Everything that would fail is refused before training begins. A folder that is finished already is left alone.
     """
     with preserved_randomness(check_seeds([seed])[0]), numerics(device, recipe.train.precision), ExitStack() as held:
+        check_memory(dataset, recipe, device)
         model = build(recipe, dataset, seed)
         check(model, dataset, recipe.train, stored=folder is not None)
         if folder is not None:

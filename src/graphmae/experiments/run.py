@@ -29,6 +29,7 @@ from ..training import quiet
 from ..training.progress import Display
 from . import finetune as transfer
 from .folder import RunFolder
+from .memory import check_memory
 from .pretrain import build, check, pretrain
 
 logger = logging.getLogger("graphmae")
@@ -58,7 +59,7 @@ def run(
     methods.check(recipe)
     dataset = datasets.load(recipe.data.name, root, **recipe.data.options)
     dataset.check_labels()
-    recipe, prepare = _task(recipe, dataset, device, resume)
+    recipe, prepare = _task(recipe, dataset, device, resume, jobs)
     folder = RunFolder(Path(out))
     with folder.claim(recipe.to_dict(), resume):
         if device.type == "cuda":
@@ -123,11 +124,12 @@ def _result_of(recipe: Recipe, dataset: Dataset, seeds: Sequence[RunFolder], dev
 
 
 def _task(
-    recipe: Recipe, dataset: Any, device: torch.device, resume: bool
+    recipe: Recipe, dataset: Any, device: torch.device, resume: bool, jobs: int = 1
 ) -> tuple[Recipe, Callable[[Sequence[int]], Callable[..., dict[str, Any]]]]:
     """The recipe as it is run on this data, and what prepares some seeds and gives the function that runs one."""
     if dataset.task == "molecule":
         recipe, network = transfer.starting_point(recipe, dataset)
+        check_memory(dataset, recipe, device, jobs)
 
         def prepare_targets(seeds: Sequence[int]) -> Callable[..., dict[str, Any]]:
             transfer.fingerprint_rows(recipe, dataset)
@@ -135,6 +137,7 @@ def _task(
             return partial(transfer.run_seed, recipe, network, dataset, shared, resume=resume)
 
         return recipe, prepare_targets
+    check_memory(dataset, recipe, device, jobs)
     if recipe.supervised is not None:
         settings = replace(recipe.evaluation, rule="best-validation")
         recipe = replace(recipe, evaluation=settings)

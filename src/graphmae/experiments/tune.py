@@ -20,6 +20,7 @@ from ..runtime.errors import ConfigError, GraphMAEError, InputError
 from ..runtime.values import parse_value
 from . import pretrain as pretraining
 from .folder import RunFolder
+from .memory import check_memory
 
 logger = logging.getLogger("graphmae")
 SPACE = (
@@ -97,6 +98,7 @@ def tune(
     if labelled:
         dataset.check_labels()
         evaluation.evaluator_for(dataset, replace(recipe.evaluation, baselines=()), used)  # refused now, or never
+    check_memory(dataset, recipe, used)
     criterion = "validation score" if labelled else "reconstruction error"
     found: list[dict[str, Any]] = []
 
