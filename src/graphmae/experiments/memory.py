@@ -43,14 +43,16 @@ def check_memory(dataset: Any, recipe: Recipe, device: torch.device, jobs: int =
 
 
 def weight_bytes(dataset: Any, recipe: Recipe) -> int:
-    """Weights, gradients, Adam's moments; saving them takes one tensor at a time and no more."""
+    """Weights, gradients, Adam's moments, and the largest tensor once more: a gradient is made before it is added up,
+    and saving takes one tensor at a time."""
     wide = dataset.in_channels
     targets = dataset.target_channels
     if recipe.embedding.views:
         wide = targets = Views.input_channels(dataset.in_channels, recipe.embedding.width)
     with torch.device("meta"):  # shapes alone: nothing is allocated
         model = methods.build(recipe, wide, targets)
-    return COPIES * sum(weight.numel() * weight.element_size() for weight in model.parameters())
+    sizes = [weight.numel() * weight.element_size() for weight in model.parameters()]
+    return COPIES * sum(sizes) + max(sizes, default=0)
 
 
 def step_bytes(dataset: Any, recipe: Recipe) -> int:
