@@ -17,6 +17,7 @@ from ..experiments import pretrain as pretraining
 from ..experiments.folder import RunFolder
 from ..inference.embedding import check_width
 from ..methods import Method
+from ..runtime.alone import alone
 from ..runtime.device import numerics, resolve_device
 from ..runtime.errors import InputError
 from ..runtime.files import locked
@@ -103,7 +104,7 @@ def _own(
     pretraining.check(model, dataset, train, stored=folder is not None)
     if folder is not None and folder.holds_model and not (resume and folder.state.exists()):
         raise InputError(f"{out} already holds a model; choose another out")
-    randomness = nullcontext() if seed is None else preserved_randomness(check_seeds([seed])[0])
+    randomness = alone() if seed is None else preserved_randomness(check_seeds([seed])[0])
     with randomness, numerics(device), nullcontext() if folder is None else locked(folder.path):
         pretraining.pretrain(model, dataset, train, device, folder=folder, resume=resume, display=display)
         if folder is not None:

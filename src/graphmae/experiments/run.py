@@ -18,6 +18,7 @@ from ..config import Recipe
 from ..data import Dataset
 from ..registry import import_parts
 from ..results import Result, shown
+from ..runtime.alone import alone
 from ..runtime.compiled import limit_threads
 from ..runtime.device import numerics, resolve_device
 from ..runtime.environment import commit, cpu_count, hardware, peak_bytes, versions
@@ -71,7 +72,7 @@ def run(
             prepare(())  # what all seeds share is made once, and found by the others
             _in_processes(recipe, pending, folder.path, root, device, jobs, imports, resume)
         elif pending:
-            with numerics(device, recipe.train.precision):
+            with alone(), numerics(device, recipe.train.precision):
                 finish = partial(
                     _finish_seed, recipe, dataset, prepare(pending), folder, device, display if jobs == 1 else quiet
                 )

@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 
 import torch
 
+from .alone import alone, cover
 from .device import numeric_mode, restore_numeric_mode
 from .errors import Interrupted, StopRequest
 from .seed import random_state, restore_random_state
@@ -136,6 +137,7 @@ def _taking_turns(turn: _Turn, device: torch.device) -> Iterator[None]:
     """Make this thread a member, from its first turn to its last."""
     member = _Member(turn, device)
     _member.set(member)
+    cover()
     if member.stream is not None:
         torch.cuda.set_stream(member.stream)
     member.enter()
@@ -156,6 +158,13 @@ def side_by_side(
     >>> sorted(side_by_side([lambda: "a", lambda: "b"], torch.device("cpu"), width=2))
     [(0, 'a'), (1, 'b')]
     """
+    with alone():
+        yield from _side_by_side(functions, device, width)
+
+
+def _side_by_side(
+    functions: Sequence[Callable[[], Result]], device: torch.device, width: int
+) -> Iterator[tuple[int, Result]]:
     turn = _Turn()
     ended: list[tuple[int, Result]] = []
     errors: list[BaseException] = []
