@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
@@ -18,7 +19,7 @@ from ..encoders import Views
 from ..inference.embedding import check_width, steady_loss
 from ..methods import Method
 from ..runtime.device import numerics
-from ..runtime.errors import DataError, InputError
+from ..runtime.errors import DataError, InputError, NotFinite
 from ..runtime.seed import check_seeds, preserved_randomness
 from ..training import Journal, Outcome, Plateau, pretrain_model, quiet, tensorboard
 from ..training.progress import Display
@@ -26,6 +27,7 @@ from .folder import RunFolder
 from .memory import check_memory
 
 logger = logging.getLogger("graphmae")
+HUGE = 1e6  # a feature beyond it is more likely to be why a loss overflows than the learning rate
 AfterEpoch = Callable[[int], dict[str, Any] | None]
 
 
@@ -126,7 +128,11 @@ def pretrain(
     if settings.patience:  # the loss over always the same draws, without dropout
         plateau = Plateau(partial(steady_loss, model, dataset.pretrain_graphs(), device), settings.patience)
         hooks.append(plateau)
-    outcome = pretrain_model(model, dataset, settings, device, after_epoch=hooks, journal=journal)
+    try:
+        outcome = pretrain_model(model, dataset, settings, device, after_epoch=hooks, journal=journal)
+    except NotFinite as error:
+        suspect = _suspect_column(dataset)
+        raise (NotFinite(f"{str(error).rpartition(';')[0]}; {suspect}") if suspect else error) from None
     model.trained_on["epochs"] = outcome.epochs
     if plateau is not None and outcome.epochs < settings.epochs:
         stopped = f"stopped after {outcome.epochs} of {settings.epochs} epochs: {plateau.reason()}"
@@ -138,6 +144,19 @@ def pretrain(
     if folder is not None:
         pretrained.save(model, folder.path)
     return outcome
+
+
+def _suspect_column(dataset: Dataset) -> str:
+    """The column of the features that may be why numbers became infinite; "" where all are of an ordinary size."""
+    for x in dataset.features_to_check():
+        largest = x.abs().amax(0)
+        column = int(torch.nan_to_num(largest, nan=math.inf).argmax())
+        if not largest[column] <= HUGE:
+            return (
+                f"column {column} of the features reaches {float(largest[column]):.3g}, which is the likely reason: "
+                "scale it, take its logarithm, or leave it out"
+            )
+    return ""
 
 
 def facts_of(dataset: Dataset, settings: Train, seed: int | None) -> dict[str, Any]:

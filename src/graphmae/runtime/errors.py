@@ -35,6 +35,10 @@ class DataError(InputError):
     """A graph or a data file is missing, broken or inconsistent."""
 
 
+class NotFinite(GraphMAEError):
+    """A loss or weights became NaN or infinite."""
+
+
 class WriteError(GraphMAEError, OSError):
     """A file could not be written: no space, a read-only folder, no permission, a failing disk."""
 

@@ -16,13 +16,20 @@ import torch
 from torch import Tensor, nn
 
 from ..runtime import signals, turns
-from ..runtime.errors import GraphMAEError, InputError
+from ..runtime.errors import InputError, NotFinite
 from ..runtime.files import flush, write_text, writing
 from .progress import Display, quiet
 from .state import Outcome, Progressed, Remembers, TrainingState
 
 SECONDS_BETWEEN_LOOKS = 0.1
 SECONDS_BETWEEN_SAVES = 60.0
+SMALLER = "try a smaller learning rate"
+
+
+def check_weights(module: nn.Module, label: str, step: int) -> None:
+    """Refuse weights that are not finite: a loss can be the last number that is."""
+    if not all(bool(torch.isfinite(weight).all()) for weight in module.parameters()):
+        raise NotFinite(f"{label}: weights became NaN or infinite in step {step}; {SMALLER}")
 
 
 def seconds_between_saves() -> float:
@@ -120,7 +127,7 @@ class Log:
         for (epoch, _, line), value in zip(self.waiting, losses, strict=True):
             if not math.isfinite(value):
                 label = self.journal.label
-                raise GraphMAEError(f"{label}: the loss became {value} in epoch {epoch}; try a smaller learning rate")
+                raise NotFinite(f"{label}: the loss became {value} in epoch {epoch}; {SMALLER}")
             self.journal.display.update(epoch, value, line["lr"])
             self.write({"epoch": epoch, "loss": value, **line})
             if self.journal.log is not None:
@@ -140,9 +147,7 @@ class Log:
     def check(self, losses: Sequence[Tensor], step: int) -> None:
         """Refuse losses that are not finite, before a state with what they made of the weights is saved."""
         if losses and not bool(torch.isfinite(torch.stack(list(losses))).all()):
-            raise GraphMAEError(
-                f"{self.journal.label}: the loss became infinite or NaN before step {step}; try a smaller learning rate"
-            )
+            raise NotFinite(f"{self.journal.label}: the loss became infinite or NaN before step {step}; {SMALLER}")
 
     def save(
         self,
@@ -152,6 +157,7 @@ class Log:
         hooks: Sequence[Remembers] = (),
     ) -> None:
         assert self.journal.state is not None
+        check_weights(module, self.journal.label, progressed.step)  # the last good state is kept
         if self.journal.metrics is not None:
             with suppress(FileNotFoundError):
                 flush(self.journal.metrics)  # lines of the epochs in the state are not written again

@@ -11,9 +11,9 @@ import torch
 from torch import Tensor, nn
 
 from ..runtime import turns
-from ..runtime.errors import GraphMAEError, Interrupted
+from ..runtime.errors import Interrupted
 from ..runtime.seed import random_state, restore_random_state
-from .journal import Journal
+from .journal import Journal, check_weights
 from .optim import set_rates
 from .state import Outcome, Progressed, Remembers
 
@@ -123,10 +123,7 @@ class Trainer(Generic[B]):
                     done, of = step // per_epoch, -(-steps // per_epoch)
                     raise Interrupted(f"stopped after epoch {done} of {of}; {GO_ON}", stopping)
             outcome = log.outcome(step)
-        if not all(bool(torch.isfinite(weight).all()) for weight in self.module.parameters()):
-            raise GraphMAEError(
-                f"{self.journal.label}: the last step made weights NaN or infinite; try a smaller learning rate"
-            )
+        check_weights(self.module, self.journal.label, step)
         return outcome
 
     def _update(self, module: nn.Module) -> Callable[[B], Tensor]:
