@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,9 +19,9 @@ LONG = ["--set", "train.epochs=100000", "--set", "train.patience=0"]
 EXIT = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
 
 
-def wait_for(path: Path, size: int = 1) -> None:
-    deadline = time.monotonic() + 30
-    while not (path.exists() and path.stat().st_size >= size):
+def wait_for(path: Path, seconds: float = 30) -> None:
+    deadline = time.monotonic() + seconds
+    while not (path.exists() and path.stat().st_size):
         assert time.monotonic() < deadline, f"{path} did not appear"
         time.sleep(0.005)
 
@@ -85,4 +86,32 @@ def test_an_ignored_signal_stays_ignored(
     wait_for(tmp_path / "run/metrics.jsonl")
     os.kill(pid, signal.SIGHUP)
     assert server.wait(pid) == 0, server.log.read_text()
+    assert not differences(expected, contents(tmp_path / "run"))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_seeds_in_processes_are_saved_and_none_outlives_its_parent(
+    server: Server, undisturbed: Callable[[str], Undisturbed], tmp_path: Path, number: signal.Signals
+) -> None:
+    """Ctrl-C reaches the whole group, SIGTERM and SIGKILL the parent alone."""
+    work, _, expected = undisturbed("node")
+    both = replace(work, argv=[*work.argv, "--jobs", "2"], env={"GRAPHMAE_SAVE_SECONDS": "0"})
+    slow = replace(both, argv=[*both.argv, *LONG])
+    pid = server.start(slow, tmp_path / "long")
+    for seed in (0, 1):
+        wait_for(tmp_path / f"long/seed-{seed}/state.safetensors", seconds=180)
+    (os.killpg if number == signal.SIGINT else os.kill)(pid, number)
+    assert server.wait(pid) == EXIT.get(number, -9), server.log.read_text()
+    assert "Traceback" not in server.log.read_text()
+    deadline = time.monotonic() + 20
+    while subprocess.run(["pgrep", "-g", str(pid)], capture_output=True).returncode == 0:
+        assert time.monotonic() < deadline, "a worker is left"
+        time.sleep(0.1)
+    pid = server.start(both, tmp_path / "run")
+    wait_for(tmp_path / "run/seed-1/metrics.jsonl", seconds=180)
+    os.kill(pid, number)
+    server.wait(pid)
+    time.sleep(1)
+    assert server.run(both, tmp_path / "run", resume=True) == 0, server.log.read_text()
     assert not differences(expected, contents(tmp_path / "run"))

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
 from functools import partial
 from typing import Any
 
 import torch
 
-from .. import methods, pretrained
+from .. import kernels, methods, pretrained
 from ..batching.partition import in_pieces
 from ..config import Recipe, Train, to_toml
 from ..data import Dataset
@@ -46,7 +46,7 @@ def pretrain_once(
 
     Everything that would fail is refused before training begins. A folder that is finished already is left alone.
     """
-    with preserved_randomness(check_seeds([seed])[0]), numerics(device, recipe.train.precision), ExitStack() as held:
+    with preserved_randomness(check_seeds([seed])[0]), computing(recipe.train, device), ExitStack() as held:
         check_memory(dataset, recipe, device)
         model = build(recipe, dataset, seed)
         check(model, dataset, recipe.train, stored=folder is not None)
@@ -60,6 +60,15 @@ def pretrain_once(
         if folder is not None:
             folder.delete_states()
     return model
+
+
+@contextmanager
+def computing(settings: Train, device: torch.device) -> Iterator[None]:
+    """A block in which numbers are computed as a recipe says; where on CUDA they are to be the same every time, by the
+    plain-torch kernels: the fast ones add up what several programs have in no fixed order."""
+    chosen = kernels.use("reference") if settings.deterministic and device.type == "cuda" else nullcontext()
+    with numerics(device, settings.precision, settings.deterministic), chosen:
+        yield
 
 
 def build(recipe: Recipe, dataset: Dataset, seed: int | None = None) -> Method:

@@ -20,7 +20,7 @@ from ..registry import import_parts
 from ..results import Result, shown
 from ..runtime.alone import alone
 from ..runtime.compiled import limit_threads
-from ..runtime.device import numerics, resolve_device
+from ..runtime.device import resolve_device
 from ..runtime.environment import commit, cpu_count, hardware, peak_bytes, versions
 from ..runtime.errors import InputError
 from ..runtime.processes import in_processes
@@ -31,7 +31,7 @@ from ..training.progress import Display
 from . import finetune as transfer
 from .folder import RunFolder
 from .memory import check_memory
-from .pretrain import build, check, pretrain
+from .pretrain import build, check, computing, pretrain
 
 logger = logging.getLogger("graphmae")
 
@@ -72,7 +72,7 @@ def run(
             prepare(())  # what all seeds share is made once, and found by the others
             _in_processes(recipe, pending, folder.path, root, device, jobs, imports, resume)
         elif pending:
-            with alone(), numerics(device, recipe.train.precision):
+            with alone(), computing(recipe.train, device):
                 finish = partial(
                     _finish_seed, recipe, dataset, prepare(pending), folder, device, display if jobs == 1 else quiet
                 )
@@ -98,7 +98,7 @@ def _finish_seed(
 ) -> None:
     """Run one seed; its scores are written last, so a seed that has them is finished."""
     own = folder.seed(seed)
-    with preserved_randomness(seed):
+    with preserved_randomness(seed), computing(recipe.train, device):  # again: side by side each has its own thread
         scores = run_seed(seed=seed, folder=own, device=device, display=display)
     own.write_scores({**scores, "commit": commit()})
     own.delete_states()
@@ -183,7 +183,7 @@ def _one_seed(task: tuple[Recipe, int, Path, str | Path | None, str, bool]) -> i
     device = resolve_device(name)
     dataset = datasets.load(recipe.data.name, root, **recipe.data.options)
     recipe, prepare = _task(recipe, dataset, device, resume)
-    with numerics(device, recipe.train.precision):
+    with computing(recipe.train, device):
         _finish_seed(recipe, dataset, prepare([seed]), RunFolder(out), device, quiet, seed)
     return seed
 

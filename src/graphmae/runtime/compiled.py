@@ -1,8 +1,9 @@
 """Loops compiled by numba where it is installed, and run as they are where it is not.
 
 A child forked from a process that has computed with several threads cannot start threads: GNU OpenMP ends or hangs it.
-Here such a child computes with one thread and without kernels that share their loops among threads; results agree with
-the parent's to rounding. A child that is spawned (the default of `graphmae run --jobs`) has no such limits.
+Here such a child computes with one thread and without kernels that share their loops among threads. Embeddings agree
+with the parent's to rounding; a training draws its dropout in another way, so that the same seed gives other weights. A
+child that is spawned, as by `graphmae run --jobs`, has no such limits.
 """
 
 from __future__ import annotations

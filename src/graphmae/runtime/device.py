@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -52,22 +53,25 @@ def restore_numeric_mode(mode: NumericMode) -> None:
 
 
 @contextmanager
-def numerics(device: torch.device, precision: str = "float32") -> Iterator[None]:
+def numerics(device: torch.device, precision: str = "float32", deterministic: bool = False) -> Iterator[None]:
     """How to compute for the length of a block: bit-identical sums on the CPU, float32 or TF32 products on CUDA.
 
     "bf16" makes the layers' products bfloat16 on either.
 
-    On CUDA a few sums run in an order that is not fixed; the same seed then agrees to rounding only.
+    On CUDA a few sums run in an order that is not fixed; the same seed then agrees to rounding only. With
+    `deterministic` torch's own operations have a fixed order there, too, and those that have none are refused.
 
     The mode is the process's. Where several threads are in such blocks, it is that of the block entered last, and what
     was there before comes back when all are over.
     """
-    block = object()
+    block, strict = object(), device.type == "cpu" or deterministic
+    if deterministic and device.type == "cuda":
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # what torch asks for, before the first product
     with _changing:
         before = numeric_mode()
-        strict = device.type == "cpu" or before[1]
+        strict = strict or before[1]
         # Filling memory is a debugging aid that costs 10 % of the time.
-        fill = before[2] and device.type != "cpu"
+        fill = before[2] and not strict
         _blocks[block] = before, (precision == "bf16", strict, fill, "highest" if precision == "float32" else "high")
         restore_numeric_mode(_blocks[block][1])
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -14,6 +15,7 @@ from ..batching import Batch, GraphStore, Shuffled
 from ..config import Train
 from ..data import Dataset
 from ..methods import Method
+from ..runtime.compiled import is_forked
 from .capture import CapturedBatches, CapturedStep
 from .collapse import Collapse
 from .journal import Journal
@@ -21,6 +23,7 @@ from .optim import make_optimizer, make_schedule
 from .state import Outcome
 from .trainer import Batches, Trainer
 
+logger = logging.getLogger("graphmae")
 SAMPLE, SAMPLE_NODES = 64, 20_000  # at most as many graphs, and nodes of them, whose embeddings are looked at
 
 
@@ -35,6 +38,11 @@ def pretrain_model(
 ) -> Outcome:
     """Train `model` in place on the graphs of `dataset`, of which it sees no labels."""
     model.to(device)
+    if is_forked() and device.type == "cpu":
+        logger.warning(
+            "a forked process trains with one thread and plain kernels, and the same seed gives other weights than "
+            "elsewhere; use multiprocessing.get_context('spawn')"
+        )
     batches, record, sample = _batches(model, dataset, train, device)
     model.prepare(train.epochs * len(batches))
     journal = journal or Journal()
