@@ -48,7 +48,7 @@ class Server:
             env={**os.environ, **one, **kept, "PYTHONPATH": path, "GRAPHMAE_CACHE": str(folder / "cache")},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            stderr=(folder / "server.txt").open("w"),
             text=True,
         )
         assert self.process.stdout is not None and json.loads(self.process.stdout.readline()) == {"ready": True}
