@@ -23,6 +23,7 @@ MIN_STEPS = 20  # before a loss that has not moved is worth a word
 def spread_and_directions(rows: Tensor) -> tuple[float, float]:
     """The share of squares that is not the mean, and (Σλ)² / Σλ² of the covariance's eigenvalues λ.
 
+    >>> import torch
     >>> spread_and_directions(torch.tensor([[1.0, 1.0], [1.0, -1.0], [1.0, 1.0], [1.0, -1.0]]))
     (0.5, 1.0)
     """
