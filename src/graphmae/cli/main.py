@@ -10,7 +10,7 @@ import sys
 import typer
 
 from ..api import COMMANDS
-from ..runtime.errors import GraphMAEError
+from ..runtime.errors import GraphMAEError, Interrupted
 from ..runtime.memory import is_out_of_memory, out_of_memory
 from .checks import checked
 
@@ -55,7 +55,7 @@ def main() -> None:
     try:
         app()
     except GraphMAEError as error:
-        typer.echo(f"error: {error}", err=True)
+        typer.echo(str(error) if isinstance(error, Interrupted) else f"error: {error}", err=True)
         sys.exit(error.exit_code)
     except BrokenPipeError:
         sys.stderr.close()
