@@ -89,17 +89,22 @@ def main() -> None:
         small = ["data.num_nodes=60", "train.epochs=1", "encoder.hidden_channels=4", "evaluation.epochs=1"]
         graphmae.api.run("default", out=f"{folder}/run", overrides=small, device="cpu", progress=False)
     print(json.dumps({"ready": True}), flush=True)
+    running: set[int] = set()
     for line in sys.stdin:
         request = json.loads(line)
         if "wait" in request:
+            running.discard(request["wait"])
             _, status = os.waitpid(request["wait"], 0)
             answer = {"status": os.waitstatus_to_exitcode(status)}
         else:
             pid = os.fork()
             if not pid:
                 child(request)
+            running.add(pid)
             answer = {"pid": pid}
         print(json.dumps(answer), flush=True)
+    for pid in running:  # the tests were ended in the middle
+        os.kill(pid, signal.SIGKILL)
 
 
 if __name__ == "__main__":
