@@ -1,5 +1,24 @@
-"""python -m graphmae"""
+"""python -m graphmae, and the command graphmae."""
 
-from .cli import main
+from __future__ import annotations
 
-main()
+import sys
+
+from .runtime.errors import StopRequest
+from .runtime.signals import raise_stop_requests
+
+
+def main() -> None:
+    """Signals are handled before anything large is imported, so that none ends in a traceback."""
+    raise_stop_requests()
+    try:
+        from .cli import main as run
+
+        run()
+    except StopRequest as request:
+        sys.stderr.write("stopped\n")
+        sys.exit(128 + request.signal)
+
+
+if __name__ == "__main__":
+    main()

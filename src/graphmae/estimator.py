@@ -55,7 +55,6 @@ class _Pretraining(TransformerMixin, BaseEstimator):
         if single:
             dataset.single_graph()
         used = resolve_device(self.device)
-        auto.check_memory(dataset, made, used)
         display = Progress() if self.progress else quiet
         return pretraining.pretrain_once(made, dataset, self.seed, used, display=display), dataset
 

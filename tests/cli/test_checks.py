@@ -35,7 +35,7 @@ MISTAKES: list[tuple[list[str], list[str]]] = [
     (["pretrain", *TABLES, "--data", "nowhere"], ["nowhere is not a folder"]),
     (["pretrain", *TABLES, "--out", "run"], ["run already holds a run"]),
     (["pretrain", *TABLES, "--out", "full"], ["full exists and is not a run"]),
-    (["pretrain", *TABLES, "--out", "new", "--resume"], ["new holds no run to resume"]),
+    (["pretrain", *TABLES, "--out", "full", "--resume"], ["full exists and is not a run"]),
     (["pretrain", *TABLES, "--label", "tpoic"], ["error: nodes.csv: unknown column 'tpoic'; did you mean 'topic'"]),
     (["links", *TABLES, "--id", "sku", "--source", "a"], ["2 problems", "nodes.csv: unknown column 'sku'", "'a'"]),
     (["evaluate", "run", *TABLES, "--label", "topic", "--seeds", "5-2"], ["seeds must be given"]),

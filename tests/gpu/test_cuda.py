@@ -17,6 +17,7 @@ from graphmae.config import Finetune, Train
 from graphmae.data import GraphSet, NodeDataset
 from graphmae.data.molecules import Assay
 from graphmae.evaluation import run_supervised, settled
+from graphmae.experiments.pretrain import pretrain_once
 from graphmae.finetuning import finetune_predictor
 from graphmae.kernels import reference
 from graphmae.layers import Linear
@@ -423,3 +424,12 @@ def test_another_method_is_recorded_and_learns_as_on_the_cpu() -> None:
         losses.append(pretrain_model(model, dataset, recipe.train, torch.device(device)).loss)
     assert losses[0] == pytest.approx(losses[1], rel=0.2)
     assert losses[0] < 0.5
+
+
+@pytest.mark.parametrize("encoder", ["gat", "gcn", "gin"])
+def test_deterministic_reruns_have_the_same_bits(encoder: str) -> None:
+    recipe = gm.recipe("default", "train.epochs=20", f"encoder.name={encoder}", "train.deterministic=true")
+    dataset = gm.data.load("synthetic")
+    first, second = (pretrain_once(recipe, dataset, 0, torch.device("cuda")).state_dict() for _ in range(2))
+    for key, value in first.items():
+        assert torch.equal(value, second[key]), key

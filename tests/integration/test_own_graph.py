@@ -269,6 +269,6 @@ def test_what_is_wrong_is_said(folder: Path, words: Callable[[Path], list[object
 
 
 def test_a_run_that_would_not_fit_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("graphmae.experiments.auto.free_bytes", lambda device: 1_000_000)
+    monkeypatch.setattr("graphmae.experiments.memory.free_bytes", lambda device: 1_000_000)
     with pytest.raises(GraphMAEError, match=r"train it in parts \(--set train.parts="):
         call("pretrain", *tables(folder), "--out", folder / "never")

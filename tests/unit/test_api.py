@@ -143,9 +143,9 @@ def test_odd_graphs(tiny: Data) -> None:
 def test_a_pretraining_resumes_only_what_it_is(tmp_path: Path, tiny: Data) -> None:
     np.savez(tmp_path / "g.npz", x=tiny.x.numpy(), edge_index=tiny.edge_index.numpy().astype(np.uint32))
     options = {"overrides": ["train.epochs=2"], "device": "cpu", "out": tmp_path / "run", "progress": False}
-    with pytest.raises(InputError, match="no run to resume"):
-        gm.pretrain("auto", tmp_path / "g.npz", resume=True, **options)  # type: ignore[arg-type]
-    gm.pretrain("auto", tmp_path / "g.npz", **options)  # type: ignore[arg-type]
+    gm.pretrain("auto", tmp_path / "g.npz", resume=True, **options)  # type: ignore[arg-type]  # nothing yet: it begins
+    with pytest.raises(InputError, match="already holds a run"):
+        gm.pretrain("auto", tmp_path / "g.npz", **options)  # type: ignore[arg-type]
     before = (tmp_path / "run/model.safetensors").stat().st_mtime_ns
     gm.pretrain("auto", tmp_path / "g.npz", resume=True, **options)  # type: ignore[arg-type]
     assert (tmp_path / "run/model.safetensors").stat().st_mtime_ns == before

@@ -19,6 +19,7 @@ from ..experiments import select as selecting
 from ..experiments.folder import RunFolder
 from ..inference.embedding import check_width
 from ..methods import Method
+from ..runtime.alone import alone
 from ..runtime.device import numerics, resolve_device
 from ..runtime.errors import InputError
 from ..runtime.files import locked
@@ -76,7 +77,10 @@ def pretrain(
             raise InputError("select chooses settings of a recipe; a model of your own parts has its own")
         if list(overrides):
             raise InputError("overrides change a recipe; a model of your own parts has its settings in the arguments")
-        train = Train(epochs or EPOCHS, lr, weight_decay, schedule, clip_norm, batch_size=batch_size)  # type: ignore[arg-type]
+        train = Train(
+            epochs=epochs or EPOCHS, lr=lr, weight_decay=weight_decay, schedule=schedule, clip_norm=clip_norm,  # type: ignore[arg-type]
+            batch_size=batch_size,
+        )  # fmt: skip
         return _own(model, data, train, out, roles, seed, data_root, used, resume, display)
     if (lr, weight_decay, schedule, clip_norm, batch_size) != (1e-3, 0.0, "cosine", None, 1):
         raise InputError('a recipe has these settings itself; change them with overrides=["train.lr=…"]')
@@ -86,7 +90,6 @@ def pretrain(
         folder.check(resume)
     recipe, dataset = auto.recipe_for(data, model, changes, roles, data_root)
     _check_private(dataset, private)
-    auto.check_memory(dataset, recipe, used)
     number = 0 if seed is None else seed
     label, facts = f"{dataset.name}, seed {number}", {}
     if select:
@@ -128,13 +131,13 @@ def _own(
     check_width(model.encoder, dataset)
     model.inputs, model.trained_on = dict(dataset.treatment), pretraining.facts_of(dataset, train, seed)
     pretraining.check(model, dataset, train, stored=folder is not None)
-    if folder is not None and folder.holds_model:
+    if folder is not None and folder.holds_model and not (resume and folder.state.exists()):
         raise InputError(f"{out} already holds a model; choose another out")
-    randomness = nullcontext() if seed is None else preserved_randomness(check_seeds([seed])[0])
+    randomness = alone() if seed is None else preserved_randomness(check_seeds([seed])[0])
     with randomness, numerics(device), nullcontext() if folder is None else locked(folder.path):
         pretraining.pretrain(model, dataset, train, device, folder=folder, resume=resume, display=display)
         if folder is not None:
-            folder.state.delete()
+            folder.delete_states()
     return model
 
 

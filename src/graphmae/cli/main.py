@@ -10,7 +10,8 @@ import sys
 import typer
 
 from ..api import COMMANDS
-from ..runtime.errors import GraphMAEError
+from ..runtime.errors import GraphMAEError, Interrupted
+from ..runtime.memory import is_out_of_memory, out_of_memory
 from .checks import checked
 
 app = typer.Typer(
@@ -47,8 +48,11 @@ def top(
         raise typer.Exit
 
 
+INPUT_ERRORS = (PermissionError, NotADirectoryError, IsADirectoryError, FileNotFoundError, FileExistsError)
+
+
 def main() -> None:
-    """Entry point: errors become one message and an exit code (1 the run failed, 2 the input is wrong)."""
+    """Errors become one message and an exit code (1 the run failed, 2 the input is wrong)."""
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
     logging.getLogger("graphmae").setLevel(logging.INFO)
     # Waiting threads sleep early: several times faster on a busy machine, and as fast on a quiet one.
@@ -56,14 +60,17 @@ def main() -> None:
     try:
         app()
     except GraphMAEError as error:
-        typer.echo(f"error: {error}", err=True)
+        typer.echo(str(error) if isinstance(error, Interrupted) else f"error: {error}", err=True)
         sys.exit(error.exit_code)
-    except KeyboardInterrupt:
-        typer.echo("interrupted", err=True)
-        sys.exit(130)
-    except (PermissionError, NotADirectoryError, IsADirectoryError, FileNotFoundError, FileExistsError) as error:
-        typer.echo(f"error: {error.filename}: {error.strerror}", err=True)
-        sys.exit(2)
     except BrokenPipeError:
         sys.stderr.close()
+        sys.exit(1)
+    except OSError as error:
+        at = f"{error.filename}: " if error.filename else ""
+        typer.echo(f"error: {at}{error.strerror or error}", err=True)
+        sys.exit(2 if isinstance(error, INPUT_ERRORS) else 1)
+    except (MemoryError, RuntimeError) as error:
+        if not is_out_of_memory(error):
+            raise
+        typer.echo(f"error: {out_of_memory(error)}", err=True)
         sys.exit(1)

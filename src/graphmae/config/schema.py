@@ -38,6 +38,9 @@ class Train:
     clip_norm: float | None = None
     # Of matrix products: tf32 is float32 on the CPU; bf16 is faster on both and agrees to two or three digits.
     precision: Literal["float32", "tf32", "bf16"] = "tf32"
+    deterministic: bool = (
+        False  # on CUDA the same bits every time, by plain kernels: slower; on the CPU it is always so
+    )
     batch_size: int = 1  # graphs per step, where there are several
     parts: int = 1  # the number of pieces of a graph that is too large at once, batch_size of them per step
     tensorboard: bool = False  # write what TensorBoard shows beside the run's metrics

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from torch import Tensor
 
-from ..runtime.files import replacing
 from ..runtime.tensors import Damaged, read_tensors, write_tensors
 from .sources import cache_root, sha256
 
@@ -25,8 +24,8 @@ def cached(name: str, files: Mapping[str, Path], read: Callable[[], dict[str, Te
         return found
     tensors = {key: tensor.contiguous() for key, tensor in read().items()}
     # A cache that cannot be written costs time, nothing else.
-    with contextlib.suppress(OSError), replacing(path) as partial:
-        write_tensors(partial, tensors)
+    with contextlib.suppress(OSError):
+        write_tensors(path, tensors)
     return tensors
 
 
@@ -35,6 +34,6 @@ def _read(path: Path) -> dict[str, Tensor] | None:
     if not path.is_file():
         return None
     try:
-        return read_tensors(path, must_have_digest=True)
+        return read_tensors(path, must_have_digest=True)[0]
     except Damaged:
         return None

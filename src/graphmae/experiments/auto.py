@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch_geometric.data import Data
 
 from .. import config, methods
@@ -19,7 +18,6 @@ from ..data import REGISTRY, NodeDataset
 from ..data.facts import facts_of_graph
 from ..data.open import is_named, open_dataset, section_of
 from ..encoders import VIEWS, neighbours_say
-from ..runtime.environment import free_bytes
 from ..runtime.errors import InputError
 
 # The sections pre-training uses.
@@ -167,28 +165,3 @@ def _of_edges(graph: Data) -> list[str]:
         "edge_time": "times of edges: the newest and the mean of a node are features; links are split by them",
     }
     return [f"  {text}" for key, text in uses.items() if key in graph]
-
-
-def check_memory(dataset: Any, recipe: Recipe, device: torch.device) -> None:
-    """Refuse a run that needs more memory than there is, with what would help; sets of graphs come in batches."""
-    if dataset.task != "node":
-        return
-    needed, there = needed_bytes(dataset, recipe), free_bytes(str(device))
-    if there and needed > there:
-        parts = -(-needed * 2 // there) * recipe.train.parts
-        in_parts = f"in parts (--set train.parts={parts}) or " if len(dataset.pretrain_graphs()) == 1 else ""
-        raise InputError(
-            f"training {dataset.name} at once needs about {needed / 2**30:.1f} GiB and {there / 2**30:.1f} GiB are "
-            f"free; train it {in_parts}narrower (--set encoder.hidden_channels=128)"
-        )
-
-
-def needed_bytes(dataset: NodeDataset, recipe: Recipe) -> int:
-    """A rough upper estimate of what a step holds: activations, their gradients, features, edges."""
-    graphs, parts = dataset.pretrain_graphs(), recipe.train.parts
-    nodes = max(int(graph.x.size(0)) for graph in graphs) / parts
-    edges = max(int(graph.edge_index.size(1)) for graph in graphs) / parts
-    hidden = int(recipe.encoder.options.get("hidden_channels", 256)) * int(recipe.encoder.options.get("num_layers", 2))
-    heads = int(recipe.encoder.options.get("heads", 1))
-    wide = min(dataset.in_channels, recipe.embedding.width) if recipe.embedding.views else dataset.in_channels
-    return int(4 * (nodes * (4 * hidden + 3 * wide) + edges * (8 + 6 * heads)))

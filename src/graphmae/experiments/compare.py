@@ -35,6 +35,7 @@ from ..runtime.seed import check_seeds, preserved_randomness
 from ..training import quiet
 from ..training.progress import Display
 from . import pretrain as pretraining
+from .memory import check_memory
 from .trials import trial_settings
 
 logger = logging.getLogger("graphmae")
@@ -78,6 +79,7 @@ def compare(
             raise InputError(unknown("method", name, methods.names()))
         if not _fits(name, dataset):
             raise InputError(f"{name} is not for {dataset.name}: it learns from {_kinds(name)}")
+    check_memory(dataset, base, used)
     arena = _Arena(dataset, base, numbers, used, display, imports)
     if links and arena.has_links and (reason := arena.no_links()):
         logger.warning("links are left out: %s", reason)

@@ -19,7 +19,7 @@ from ..methods import Method
 from ..runtime.environment import peak_bytes
 from ..runtime.errors import ConfigError, InputError
 from ..runtime.seed import preserved_randomness
-from ..training import quiet
+from ..training import Journal, quiet
 from ..training.progress import Display
 from .folder import RunFolder
 
@@ -80,6 +80,7 @@ def run_seed(
     seed: int,
     folder: RunFolder,
     device: torch.device,
+    resume: bool = False,
     display: Display = quiet,
 ) -> dict[str, Any]:
     """Fine-tune, score and save; everything of it depends on the seed alone."""
@@ -90,10 +91,13 @@ def run_seed(
             predictor = Predictor(make(), assay.names, assay.kind, settings.readout, settings.dropout)
             predictor.inputs = dict(assay.treatment)
             label = f"{recipe.id}, {row}, seed {seed}"
-            metrics = folder.metrics if row == "pretrained" else None
-            scores = finetune_predictor(
-                predictor, assay, settings, device, label=label, display=display, metrics=metrics
-            )
+
+            def journal(stage: int, stages: int) -> Journal:
+                metrics = folder.metrics if row == "pretrained" and stage == stages else None
+                part = label if stages == 1 else f"{label}, stage {stage} of {stages}"
+                return Journal(part, display, metrics, state=folder.state_of(f"{row}-{stage}"), resume=resume)
+
+            scores = finetune_predictor(predictor, assay, settings, device, label=label, journal=journal)
         return predictor, scores
 
     rows = {**fingerprint_rows(recipe, assay), **shared}

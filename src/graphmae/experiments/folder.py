@@ -6,7 +6,7 @@ trials.json          a search: every setting that was tried
 seed-0/              one seed: a checkpoint, and its scores.json when it is finished
 config.json, …       a checkpoint (graphmae.pretrained), in a seed's folder or, of one pre-training, in the run's own
 metrics.jsonl        one line per epoch
-state.safetensors    what --resume goes on from; removed when the training is finished
+state.safetensors    what --resume goes on from, of fine-tuning in several; removed when everything is finished
 tensorboard/         with train.tensorboard
 .lock                held while a process works here
 """
@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..results import Result
-from ..runtime.errors import InputError
-from ..runtime.files import is_empty, locked, read_json, remove_partial_files, write_json, write_text
+from ..runtime.errors import InputError, Interrupted, StopRequest
+from ..runtime.files import is_empty, locked, read_json, write_json, write_text
 
 if TYPE_CHECKING:
     from ..training import TrainingState
@@ -41,17 +41,13 @@ class RunFolder:
 
     @classmethod
     def next(cls, name: str, resume: bool = False) -> RunFolder:
-        """runs/node-cora, or runs/node-cora-2 when that is taken; the latest one when resuming."""
+        """runs/node-cora, or runs/node-cora-2 when that is taken; the latest one, if there is one, when resuming."""
         base = Path("runs") / name.replace("/", "-")
         latest, candidate, number = None, base, 1
         while candidate.exists():
             latest, number = candidate, number + 1
             candidate = Path(f"{base}-{number}")
-        if not resume:
-            return cls(candidate)
-        if latest is None:
-            raise InputError(f"there is no run in {base} to resume; name its folder with --out")
-        return cls(latest)
+        return cls(latest) if resume and latest is not None else cls(candidate)
 
     @classmethod
     def of(cls, out: str | Path | None, name: str, resume: bool = False) -> RunFolder:
@@ -59,11 +55,9 @@ class RunFolder:
         return cls.next(name, resume) if out is None else cls(Path(out))
 
     def check(self, resume: bool) -> None:
-        """Refuse a folder that holds anything else than a run to resume, or none."""
+        """Refuse a folder that holds anything else than a run to resume; where there is nothing yet, one begins."""
         if self.path.exists() and not self.path.is_dir():
             raise InputError(f"{self.path} is not a folder; choose another --out")
-        if resume and not self.holds_run:
-            raise InputError(f"{self.path} holds no run to resume")
         if self.holds_run and not resume:
             raise InputError(f"{self.path} already holds a run; pass --resume to go on with it or choose another --out")
         if not self.holds_run and not is_empty(self.path, TRIALS):  # a search comes before the run it is for
@@ -74,7 +68,7 @@ class RunFolder:
         """Hold the folder while a run with these settings works in it; refuse one that holds anything else."""
         self.check(resume)
         stored = self.path / "recipe.json"
-        with locked(self.path):
+        with locked(self.path), self._resumable():
             if stored.is_file():
                 self.check(resume)  # again: another process may have begun a run meanwhile
                 before = {"method": {"name": "graphmae"}, **read_json(stored)}  # runs older than other methods
@@ -82,9 +76,19 @@ class RunFolder:
                     raise InputError(
                         f"{self.path} holds a run with other settings; --resume needs the same recipe, seed and --set"
                     )
-                remove_partial_files(self.path)
-            write_json(stored, settings)
+            else:
+                write_json(stored, settings)
             yield
+
+    @contextmanager
+    def _resumable(self) -> Iterator[None]:
+        """Whatever a signal stops in here can be gone on with: what is finished is kept."""
+        try:
+            yield
+        except StopRequest as request:
+            raise Interrupted(
+                f"stopped; the same command with --resume goes on in {self.path}", request.signal
+            ) from None
 
     @property
     def holds_run(self) -> bool:
@@ -100,9 +104,18 @@ class RunFolder:
 
     @property
     def state(self) -> TrainingState:
+        return self.state_of("")
+
+    def state_of(self, part: str) -> TrainingState:
+        """The state of one training among several of the same seed."""
         from ..training import TrainingState
 
-        return TrainingState(self.path / "state.safetensors")
+        return TrainingState(self.path / f"state{'-' * bool(part)}{part}.safetensors")
+
+    def delete_states(self) -> None:
+        """Nothing is left to go on with."""
+        for path in self.path.glob("state*.safetensors"):
+            path.unlink(missing_ok=True)
 
     @property
     def tensorboard(self) -> Path:

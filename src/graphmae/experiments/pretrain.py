@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import torch
-from torch_geometric.data import Data
 
 from .. import kernels, methods, pretrained
 from ..batching.partition import in_pieces
@@ -21,13 +19,15 @@ from ..encoders import Views
 from ..inference.embedding import check_width, steady_loss
 from ..methods import Method
 from ..runtime.device import numerics
-from ..runtime.errors import DataError, InputError
+from ..runtime.errors import DataError, InputError, NotFinite
 from ..runtime.seed import check_seeds, preserved_randomness
 from ..training import Journal, Outcome, Plateau, pretrain_model, quiet, tensorboard
 from ..training.progress import Display
 from .folder import RunFolder
+from .memory import check_memory
 
 logger = logging.getLogger("graphmae")
+HUGE = 1e6  # a feature beyond it is more likely to be why a loss overflows than the learning rate
 AfterEpoch = Callable[[int], dict[str, Any] | None]
 
 
@@ -48,7 +48,8 @@ def pretrain_once(
     Everything that would fail is refused before training begins. A folder that is finished already is left alone.
     `facts` join what the model's card says of its training.
     """
-    with preserved_randomness(check_seeds([seed])[0]), numerics(device, recipe.train.precision), ExitStack() as held:
+    with preserved_randomness(check_seeds([seed])[0]), computing(recipe.train, device), ExitStack() as held:
+        check_memory(dataset, recipe, device)
         model = build(recipe, dataset, seed)
         model.trained_on |= facts or {}
         check(model, dataset, recipe.train, stored=folder is not None)
@@ -56,11 +57,21 @@ def pretrain_once(
             held.enter_context(folder.claim({**recipe.to_dict(), "seed": seed}, resume))
             folder.write_recipe_toml(to_toml(recipe))
             if folder.holds_model:
+                folder.delete_states()
                 return pretrained.load(folder.path)
         pretrain(model, dataset, recipe.train, device, folder=folder, resume=resume, display=display, label=label)
         if folder is not None:
-            folder.state.delete()
+            folder.delete_states()
     return model
+
+
+@contextmanager
+def computing(settings: Train, device: torch.device) -> Iterator[None]:
+    """A block in which numbers are computed as a recipe says; where on CUDA they are to be the same every time, by the
+    plain-torch kernels: the fast ones add up what several programs have in no fixed order."""
+    chosen = kernels.use("reference") if settings.deterministic and device.type == "cuda" else nullcontext()
+    with numerics(device, settings.precision, settings.deterministic), chosen:
+        yield
 
 
 def build(recipe: Recipe, dataset: Dataset, seed: int | None = None) -> Method:
@@ -126,9 +137,15 @@ def pretrain(
     if folder is not None:
         journal = Journal(label, display, folder.metrics, state=folder.state, resume=resume)
         journal.log = tensorboard(folder.tensorboard) if settings.tensorboard else None
-    plateau = _plateau(model, dataset.pretrain_graphs(), settings, device, journal) if settings.patience else None
-    hooks += [] if plateau is None else [plateau]
-    outcome = pretrain_model(model, dataset, settings, device, after_epoch=hooks, journal=journal)
+    plateau = None
+    if settings.patience:  # the loss over always the same draws, without dropout
+        plateau = Plateau(partial(steady_loss, model, dataset.pretrain_graphs(), device), settings.patience)
+        hooks.append(plateau)
+    try:
+        outcome = pretrain_model(model, dataset, settings, device, after_epoch=hooks, journal=journal)
+    except NotFinite as error:
+        suspect = _suspect_column(dataset)
+        raise (NotFinite(f"{str(error).rpartition(';')[0]}; {suspect}") if suspect else error) from None
     model.trained_on["epochs"] = outcome.epochs
     if plateau is not None and outcome.epochs < settings.epochs:
         stopped = f"stopped after {outcome.epochs} of {settings.epochs} epochs: {plateau.reason()}"
@@ -142,13 +159,17 @@ def pretrain(
     return outcome
 
 
-def _plateau(model: Method, graphs: list[Data], settings: Train, device: torch.device, journal: Journal) -> Plateau:
-    """Watches the loss over always the same draws, without dropout."""
-    seen = {}
-    if journal.resume and journal.metrics is not None and journal.metrics.is_file():
-        lines = [json.loads(line) for line in Path(journal.metrics).read_text().splitlines()]
-        seen = {line["epoch"]: line["criterion"] for line in lines if "criterion" in line}
-    return Plateau(partial(steady_loss, model, graphs, device), settings.patience, seen)
+def _suspect_column(dataset: Dataset) -> str:
+    """The column of the features that may be why numbers became infinite; "" where all are of an ordinary size."""
+    for x in dataset.features_to_check():
+        largest = x.abs().amax(0)
+        column = int(torch.nan_to_num(largest, nan=math.inf).argmax())
+        if not largest[column] <= HUGE:
+            return (
+                f"column {column} of the features reaches {float(largest[column]):.3g}, which is the likely reason: "
+                "scale it, take its logarithm, or leave it out"
+            )
+    return ""
 
 
 def facts_of(dataset: Dataset, settings: Train, seed: int | None) -> dict[str, Any]:

@@ -6,7 +6,8 @@ import logging
 import multiprocessing
 import textwrap
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,9 @@ import torch
 from .. import config, methods
 from .. import data as datasets
 from ..report import Comparison, Entry, Experiment, entry_of, experiments_of, read_ledger, write_ledger
-from ..runtime.errors import DataError, GraphMAEError, InputError, Interrupted
+from ..runtime.errors import DataError, GraphMAEError, InputError, Interrupted, StopRequest, WriteError
+from ..runtime.files import locked, write_text
+from ..runtime.processes import in_processes
 from ..training import quiet
 from ..training.progress import Display
 from . import run as experiment
@@ -49,22 +52,30 @@ def reproduce(
         raise InputError(f"nothing in the table {table!r} matches {', '.join(texts)}")
     wanted = wanted if seeds is None else [replace(e, seeds=seeds) for e in wanted]
     out, devices = Path(out), _devices(device)
-    work = [(e, out, root, jobs) for e in wanted if not _is_done(e, out)]
-    logger.info("%s: %d experiments, %d of them done", table, len(wanted), len(wanted) - len(work))
-    for start in dict.fromkeys(e.pretrain for e, *_ in work if e.pretrain):
-        _pretrain(start, out, root, devices[0], display)
-    if len(devices) > 1 and len(work) > 1:
-        context = multiprocessing.get_context("spawn")
-        free: Any = context.Queue()
-        for device in devices:
-            free.put(device)
-        with context.Pool(len(devices), _take_device, (free,)) as pool:
-            for e, entry in pool.imap_unordered(_on_own_device, work):
+    with locked(out), _resumable(out):
+        work = [(e, out, root, jobs) for e in wanted if not _is_done(e, out)]
+        logger.info("%s: %d experiments, %d of them done", table, len(wanted), len(wanted) - len(work))
+        for start in dict.fromkeys(e.pretrain for e, *_ in work if e.pretrain):
+            _pretrain(start, out, root, devices[0], display)
+        if len(devices) > 1 and len(work) > 1:
+            context = multiprocessing.get_context("spawn")
+            free: Any = context.Queue()
+            for device in devices:
+                free.put(device)
+            for e, entry in in_processes(_on_own_device, work, len(devices), _take_device, (free,)):
                 _keep(e, entry, out)
-    else:
-        for task in work:
-            _keep(task[0], _run(*task, device=devices[0], display=display), out)
+        else:
+            for task in work:
+                _keep(task[0], _run(*task, device=devices[0], display=display), out)
     return wanted
+
+
+@contextmanager
+def _resumable(out: Path) -> Iterator[None]:
+    try:
+        yield
+    except StopRequest as request:
+        raise Interrupted(f"stopped; the same command goes on in {out}", request.signal) from None
 
 
 def _start(pretrain: Sequence[str], out: Path) -> RunFolder:
@@ -85,7 +96,7 @@ def _pretrain(start: Sequence[str], out: Path, root: str | Path | None, device: 
         pretrain_once(
             recipe, dataset, 0, torch.device(device), folder=folder, resume=resume, display=display, label=label
         )
-    except Interrupted:
+    except (Interrupted, WriteError):
         raise
     except GraphMAEError as error:
         logger.warning("%s: %s", " ".join(start), error)
@@ -120,7 +131,7 @@ def _run(e: Experiment, out: Path, root: str | Path | None, jobs: int, device: s
         result = experiment.run(
             recipe, range(e.seeds), folder.path, root=root, device=device, resume=resume, jobs=jobs, display=display
         )
-    except Interrupted:
+    except (Interrupted, WriteError):
         raise
     except DataError as error:
         logger.warning("%s/%s: no data (%s)", e.group, e.name, error)
@@ -138,7 +149,7 @@ def written_tables(wanted: Sequence[Experiment], out: Path) -> dict[str, Compari
     tables = {}
     for table in dict.fromkeys(e.table for e in wanted):
         rows = Comparison.of([e for e in wanted if e.table == table], out / "results")
-        (out / f"{table}.md").write_text(rows.text(), encoding="utf-8")
+        write_text(out / f"{table}.md", rows.text())
         tables[table] = rows
     return tables
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import multiprocessing
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -19,17 +18,20 @@ from ..config import Recipe
 from ..data import Dataset
 from ..registry import import_parts
 from ..results import Result, shown
+from ..runtime.alone import alone
 from ..runtime.compiled import limit_threads
-from ..runtime.device import numerics, resolve_device
+from ..runtime.device import resolve_device
 from ..runtime.environment import commit, cpu_count, hardware, peak_bytes, versions
 from ..runtime.errors import InputError
+from ..runtime.processes import in_processes
 from ..runtime.seed import check_seeds, preserved_randomness
 from ..runtime.turns import side_by_side
 from ..training import quiet
 from ..training.progress import Display
 from . import finetune as transfer
 from .folder import RunFolder
-from .pretrain import build, check, pretrain
+from .memory import check_memory
+from .pretrain import build, check, computing, pretrain
 
 logger = logging.getLogger("graphmae")
 
@@ -58,17 +60,19 @@ def run(
     methods.check(recipe)
     dataset = datasets.load(recipe.data.name, root, **recipe.data.options)
     dataset.check_labels()
-    recipe, prepare = _task(recipe, dataset, device, resume)
+    recipe, prepare = _task(recipe, dataset, device, resume, jobs)
     folder = RunFolder(Path(out))
     with folder.claim(recipe.to_dict(), resume):
         if device.type == "cuda":
             torch.cuda.reset_peak_memory_stats(device)
-        pending = [seed for seed in seeds if not (resume and folder.seed(seed).read_scores())]
+        pending = [seed for seed in seeds if not folder.seed(seed).read_scores()]
+        for seed in set(seeds) - set(pending):
+            folder.seed(seed).delete_states()  # in case the run was killed right after the seed's scores were written
         if jobs > 1 and device.type == "cpu":
             prepare(())  # what all seeds share is made once, and found by the others
             _in_processes(recipe, pending, folder.path, root, device, jobs, imports, resume)
         elif pending:
-            with numerics(device, recipe.train.precision):
+            with alone(), computing(recipe.train, device):
                 finish = partial(
                     _finish_seed, recipe, dataset, prepare(pending), folder, device, display if jobs == 1 else quiet
                 )
@@ -94,10 +98,10 @@ def _finish_seed(
 ) -> None:
     """Run one seed; its scores are written last, so a seed that has them is finished."""
     own = folder.seed(seed)
-    with preserved_randomness(seed):
+    with preserved_randomness(seed), computing(recipe.train, device):  # again: side by side each has its own thread
         scores = run_seed(seed=seed, folder=own, device=device, display=display)
     own.write_scores({**scores, "commit": commit()})
-    own.state.delete()
+    own.delete_states()
     _announce(scores, recipe, dataset)
 
 
@@ -121,18 +125,20 @@ def _result_of(recipe: Recipe, dataset: Dataset, seeds: Sequence[RunFolder], dev
 
 
 def _task(
-    recipe: Recipe, dataset: Any, device: torch.device, resume: bool
+    recipe: Recipe, dataset: Any, device: torch.device, resume: bool, jobs: int = 1
 ) -> tuple[Recipe, Callable[[Sequence[int]], Callable[..., dict[str, Any]]]]:
     """The recipe as it is run on this data, and what prepares some seeds and gives the function that runs one."""
     if dataset.task == "molecule":
         recipe, network = transfer.starting_point(recipe, dataset)
+        check_memory(dataset, recipe, device, jobs)
 
         def prepare_targets(seeds: Sequence[int]) -> Callable[..., dict[str, Any]]:
             transfer.fingerprint_rows(recipe, dataset)
             shared = transfer.frozen_row(recipe, network, dataset, device) if seeds else {}
-            return partial(transfer.run_seed, recipe, network, dataset, shared)
+            return partial(transfer.run_seed, recipe, network, dataset, shared, resume=resume)
 
         return recipe, prepare_targets
+    check_memory(dataset, recipe, device, jobs)
     if recipe.supervised is not None:
         settings = replace(recipe.evaluation, rule="best-validation")
         recipe = replace(recipe, evaluation=settings)
@@ -162,9 +168,8 @@ def _in_processes(
     """One seed per task, `jobs` at a time; each writes into its own folder and nothing else."""
     work = [(recipe, seed, out, root, str(device), resume) for seed in seeds]
     share = max(1, cpu_count() // jobs)
-    with multiprocessing.get_context("spawn").Pool(jobs, _prepare_process, (list(imports), share)) as pool:
-        for seed in pool.imap_unordered(_one_seed, work):
-            logger.info("%s, seed %d is done", recipe.id, seed)
+    for seed in in_processes(_one_seed, work, jobs, _prepare_process, (list(imports), share)):
+        logger.info("%s, seed %d is done", recipe.id, seed)
 
 
 def _prepare_process(imports: list[str], threads: int) -> None:
@@ -178,7 +183,7 @@ def _one_seed(task: tuple[Recipe, int, Path, str | Path | None, str, bool]) -> i
     device = resolve_device(name)
     dataset = datasets.load(recipe.data.name, root, **recipe.data.options)
     recipe, prepare = _task(recipe, dataset, device, resume)
-    with numerics(device, recipe.train.precision):
+    with computing(recipe.train, device):
         _finish_seed(recipe, dataset, prepare([seed]), RunFolder(out), device, quiet, seed)
     return seed
 

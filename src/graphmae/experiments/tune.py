@@ -6,6 +6,7 @@ import logging
 import math
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -17,9 +18,11 @@ from ..data.splits import with_split
 from ..inference.reconstruction import reconstructing, reconstruction_error
 from ..runtime.device import numerics, resolve_device
 from ..runtime.errors import ConfigError, GraphMAEError, InputError
+from ..runtime.files import locked
 from ..runtime.values import parse_value
 from . import pretrain as pretraining
 from .folder import RunFolder
+from .memory import check_memory
 
 logger = logging.getLogger("graphmae")
 SPACE = (
@@ -97,6 +100,7 @@ def tune(
     if labelled:
         dataset.check_labels()
         evaluation.evaluator_for(dataset, replace(recipe.evaluation, baselines=()), used)  # refused now, or never
+    check_memory(dataset, recipe, used)
     criterion = "validation score" if labelled else "reconstruction error"
     found: list[dict[str, Any]] = []
 
@@ -137,7 +141,8 @@ def tune(
         direction="maximize" if labelled else "minimize", sampler=optuna.samplers.TPESampler(seed=seed)
     )
     study.enqueue_trial(_own(recipe, choices))
-    study.optimize(objective, n_trials=trials)
+    with nullcontext() if out is None else locked(out.path):
+        study.optimize(objective, n_trials=trials)
     good = [entry for entry in found if entry["score"] is not None]
     if not good:
         raise GraphMAEError("every trial failed; see the messages above")

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -19,7 +18,6 @@ from ..encoders import StackedEncoder
 from ..evaluation.metrics import by_rule, regression_errors, roc_auc
 from ..runtime.errors import GraphMAEError
 from ..training import CapturedBatches, Journal, Trainer, make_optimizer, make_schedule
-from ..training.progress import Display, quiet
 from .predictor import Predictor
 
 AT_ONCE = 1024  # molecules, where nothing is trained
@@ -33,10 +31,12 @@ def finetune_predictor(
     device: torch.device,
     *,
     label: str = "finetune",
-    display: Display = quiet,
-    metrics: Path | None = None,
+    journal: Callable[[int, int], Journal] = lambda stage, stages: Journal(),
 ) -> Scores:
-    """Train `predictor` in place; afterwards it is the one `settings.rule` names. Returns scores by both rules."""
+    """Train `predictor` in place; afterwards it is the one `settings.rule` names. Returns scores by both rules.
+
+    `journal` gives that of a stage: its number, from 1 up, and how many there are.
+    """
     predictor.to(device)
     store = GraphStore(assay.graphs(), device)
     targets = torch.from_numpy(assay.targets).to(device)
@@ -48,11 +48,10 @@ def finetune_predictor(
     done = 0
     for number, (epochs, opened) in enumerate(stages):
         last = number + 1 == len(stages)
-        stage = label if len(stages) == 1 else f"{label}, stage {number + 1} of {len(stages)}"
         trainer, batches = _trainer(predictor, opened, store, targets, split["train"], settings)
         trainer.schedule = make_schedule(settings.schedule if last else "constant", epochs, len(batches))
         trainer.after_epoch = [scorer]
-        trainer.journal = Journal(stage, display, metrics if last else None)
+        trainer.journal = journal(number + 1, len(stages))
         trainer.fit(batches, epochs * len(batches))
         done += epochs
     predictor.requires_grad_(True)
@@ -161,6 +160,21 @@ class _Scorer:
         if self.best_score is None or bool((now < self.best_score) if self.lower else (now > self.best_score)):
             self.best_score = now
             self.best = {key: value.clone() for key, value in self.predictor.state_dict().items()}
+
+    def state_dict(self) -> dict[str, Any]:
+        """All scores so far and the best weights, for a training that is resumed."""
+        lists = {"validation": self.validation, "tests": self.tests, "absolute": self.absolute}
+        state: dict[str, Any] = {key: torch.stack(values) for key, values in lists.items() if values}
+        state |= {"is_finite": self.is_finite, **{f"best.{key}": value for key, value in self.best.items()}}
+        return state if self.best_score is None else {**state, "best_score": self.best_score}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        device = self.truth.device
+        for name in ("validation", "tests", "absolute"):
+            getattr(self, name)[:] = state[name].to(device).unbind() if name in state else []
+        self.is_finite = state["is_finite"].to(device)
+        self.best = {k.removeprefix("best."): v.to(device) for k, v in state.items() if k.startswith("best.")}
+        self.best_score = state["best_score"].to(device) if "best_score" in state else None
 
     def scores(self) -> Scores:
         found = by_rule(self.validation, self.tests, self.lower)

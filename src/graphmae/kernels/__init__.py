@@ -1,7 +1,8 @@
 """The few sparse operations everything runs on. One function each; the implementation is chosen here, by device.
 
 `reference` is plain torch and always there; `cpu` is numba and `cuda` is Triton, row by row, with no edge × channel
-tensor. Where numba or Triton is missing the reference runs, with one warning.
+tensor. Where numba or Triton is missing the reference runs, with one warning; on the CPU it also runs in a forked child
+(see `runtime.compiled`).
 `GRAPHMAE_KERNELS=reference` or `with use("reference"):` overrides the choice.
 """
 
@@ -19,6 +20,7 @@ from types import ModuleType
 import torch
 from torch import Tensor
 
+from ..runtime.compiled import is_forked
 from ..runtime.errors import InputError, unknown
 from . import reference
 from .adjacency import Adjacency, View, adjacency, plain, taken_by
@@ -205,7 +207,7 @@ def chosen_within(sizes: Tensor, starts: Tensor, counts: Tensor, total: int) -> 
 
 def has(device: str) -> bool:
     """Whether the fast kernels for "cpu" or "cuda" are there and were not overridden."""
-    return _choice.get() in ("auto", device) and _fast(device) is not None
+    return _choice.get() in ("auto", device) and not (device == "cpu" and is_forked()) and _fast(device) is not None
 
 
 @contextmanager
@@ -224,6 +226,8 @@ def _implementation(x: Tensor) -> ModuleType:
     if (choice := _choice.get()) not in CHOICES:
         raise InputError(unknown("value of GRAPHMAE_KERNELS:", choice, CHOICES))
     device = x.device.type if choice == "auto" else choice
+    if device == "cpu" and is_forked():
+        return reference
     known = (torch.float32,) if device == "cuda" else (torch.float32, torch.float64)
     if device not in _PACKAGES or x.dtype not in known:
         return reference

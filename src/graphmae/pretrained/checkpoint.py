@@ -16,7 +16,7 @@ from ..methods import Method
 from ..registry import Registry, arguments_of
 from ..runtime.environment import package_version
 from ..runtime.errors import ConfigError, InputError
-from ..runtime.files import replacing, write_json, write_text
+from ..runtime.files import write_json, write_text
 from ..runtime.tensors import write_tensors
 from .card import card
 from .locations import read_kind
@@ -39,13 +39,8 @@ def save(model: Method, folder: str | Path) -> Path:
 
 def write(folder: Path, module: nn.Module, config: dict[str, Any], readme: str) -> Path:
     """config.json last of what a reader needs: a folder that has it is complete."""
-    weights = {
-        key: value.detach().cpu().contiguous()
-        for key, value in module.state_dict().items()
-        if not is_training_only(module, key)
-    }
-    with replacing(folder / "model.safetensors") as partial:
-        write_tensors(partial, weights)
+    weights = {key: value for key, value in module.state_dict().items() if not is_training_only(module, key)}
+    write_tensors(folder / "model.safetensors", weights)
     write_text(folder / "README.md", readme)
     write_json(folder / "config.json", config)
     return folder

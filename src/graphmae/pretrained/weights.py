@@ -139,7 +139,7 @@ def fill(module: nn.Module, folder: Path) -> None:
     path = folder / "model.safetensors"
     refuse_special(path)
     try:
-        weights = {_own_name(key): value for key, value in read_tensors(path).items()}
+        weights = {_own_name(key): value for key, value in read_tensors(path)[0].items()}
     except Damaged as error:
         raise InputError(f"{folder}: model.safetensors is damaged ({_short(error)})") from None
     refuse_not_finite(module, weights, str(folder))

@@ -1,7 +1,14 @@
-"""Loops compiled by numba where it is installed, and run as they are where it is not."""
+"""Loops compiled by numba where it is installed, and run as they are where it is not.
+
+A child forked from a process that has computed with several threads cannot start threads: GNU OpenMP ends or hangs it.
+Here such a child computes with one thread and without kernels that share their loops among threads. Embeddings agree
+with the parent's to rounding; a training draws its dropout in another way, so that the same seed gives other weights. A
+child that is spawned, as by `graphmae run --jobs`, has no such limits.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +18,24 @@ try:
     from numba import config, njit, set_num_threads
 except ImportError:  # slower, and nothing else
     njit = None
+
+
+_is_forked = False
+
+
+def is_forked() -> bool:
+    """Whether this process is a fork of one that had imported graphmae."""
+    return _is_forked
+
+
+def _begin_child() -> None:
+    global _is_forked
+    _is_forked = True
+    torch.set_num_threads(1)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_child)
 
 
 def limit_threads(count: int) -> None:

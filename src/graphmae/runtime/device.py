@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -9,6 +11,8 @@ import torch
 
 from .errors import InputError
 from .values import check_device
+
+NumericMode = tuple[bool, bool, bool, str]
 
 
 def resolve_device(name: str | torch.device = "auto") -> torch.device:
@@ -25,6 +29,8 @@ def resolve_device(name: str | torch.device = "auto") -> torch.device:
 
 
 _half = False
+_changing = threading.Lock()
+_blocks: dict[object, tuple[NumericMode, NumericMode]] = {}  # blocks of `numerics`: the mode before, and its own
 
 
 def half_products() -> bool:
@@ -32,13 +38,13 @@ def half_products() -> bool:
     return _half
 
 
-def numeric_mode() -> tuple[bool, bool, bool, str]:
+def numeric_mode() -> NumericMode:
     """Everything `numerics` changes, for `restore_numeric_mode`."""
     fill: bool = torch.utils.deterministic.fill_uninitialized_memory  # type: ignore[attr-defined]
     return _half, torch.are_deterministic_algorithms_enabled(), fill, torch.get_float32_matmul_precision()
 
 
-def restore_numeric_mode(mode: tuple[bool, bool, bool, str]) -> None:
+def restore_numeric_mode(mode: NumericMode) -> None:
     global _half
     _half, strict, fill, precision = mode
     torch.use_deterministic_algorithms(strict)
@@ -47,21 +53,39 @@ def restore_numeric_mode(mode: tuple[bool, bool, bool, str]) -> None:
 
 
 @contextmanager
-def numerics(device: torch.device, precision: str = "float32") -> Iterator[None]:
+def numerics(device: torch.device, precision: str = "float32", deterministic: bool = False) -> Iterator[None]:
     """How to compute for the length of a block: bit-identical sums on the CPU, float32 or TF32 products on CUDA.
 
     "bf16" makes the layers' products bfloat16 on either.
 
-    On CUDA a few sums run in an order that is not fixed; the same seed then agrees to rounding only.
+    On CUDA a few sums run in an order that is not fixed; the same seed then agrees to rounding only. With
+    `deterministic` torch's own operations have a fixed order there, too, and those that have none are refused.
+
+    The mode is the process's. Where several threads are in such blocks, it is that of the block entered last, and what
+    was there before comes back when all are over.
     """
-    global _half
-    before, _half = numeric_mode(), precision == "bf16"
-    if device.type == "cpu":
-        torch.use_deterministic_algorithms(True)
-        # A debugging aid that costs 10 % of the time.
-        torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
-    torch.set_float32_matmul_precision("highest" if precision == "float32" else "high")
+    block, strict = object(), device.type == "cpu" or deterministic
+    if deterministic and device.type == "cuda":
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # what torch asks for, before the first product
+    with _changing:
+        before = numeric_mode()
+        strict = strict or before[1]
+        # Filling memory is a debugging aid that costs 10 % of the time.
+        fill = before[2] and not strict
+        _blocks[block] = before, (precision == "bf16", strict, fill, "highest" if precision == "float32" else "high")
+        restore_numeric_mode(_blocks[block][1])
     try:
         yield
     finally:
-        restore_numeric_mode(before)
+        with _changing:
+            _leave(block)
+
+
+def _leave(block: object) -> None:
+    """Back to the mode of the block entered before; one that is still open inherits what to go back to."""
+    order = list(_blocks)
+    after, (outside, _) = order[order.index(block) + 1 :], _blocks.pop(block)
+    if after:
+        _blocks[after[0]] = outside, _blocks[after[0]][1]
+    else:
+        restore_numeric_mode(outside)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import resource
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from importlib import metadata
 from pathlib import Path
 
 PACKAGES = ("torch", "torch-geometric", "numpy", "scipy", "scikit-learn", "safetensors", "numba", "triton")
+NO_LIMIT = 1 << 60  # what version 1 of control groups writes for none is near 2^63
 
 
 def package_version() -> str:
@@ -89,15 +91,52 @@ def peak_bytes(device: str = "cpu") -> int:
 
 
 def free_bytes(device: str = "cpu") -> int:
-    """Memory that can still be had there; 0 where it is not known."""
+    """Memory that can still be had there, limits of a container or of the process included; 0 where it is not known."""
     if device.startswith("cuda"):
         import torch
 
         return int(torch.cuda.mem_get_info(torch.device(device))[0])
+    known = [_available(), _left_in_group(), _left_of_limit()]
+    return min((size for size in known if size is not None), default=0)
+
+
+def _available() -> int | None:
+    found = re.search(r"^MemAvailable: +(\d+) kB", _text(Path("/proc/meminfo")), re.MULTILINE)
+    return 1024 * int(found[1]) if found else None
+
+
+def _left_in_group(own: Path = Path("/proc/self/cgroup"), root: Path = Path("/sys/fs/cgroup")) -> int | None:
+    """What is left of the tightest limit of the control groups this process is in (version 2, or 1)."""
+    left = []
+    for line in _text(own).splitlines():
+        number, controllers, path = line.split(":", 2)
+        if number == "0":
+            base, limit, used = root, "memory.max", "memory.current"
+        elif "memory" in controllers.split(","):
+            base, limit, used = root / "memory", "memory.limit_in_bytes", "memory.usage_in_bytes"
+        else:
+            continue
+        group = base / path.lstrip("/")
+        while group == base or base in group.parents:
+            most, now = _text(group / limit).strip(), _text(group / used).strip()
+            if most.isdigit() and now.isdigit() and int(most) < NO_LIMIT:
+                cache = re.search(r"^(?:total_)?inactive_file (\d+)$", _text(group / "memory.stat"), re.MULTILINE)
+                left.append(max(0, int(most) - int(now) + (int(cache[1]) if cache else 0)))
+            group = group.parent
+    return min(left, default=None)
+
+
+def _left_of_limit() -> int | None:
+    """What is left of a limit on the address space (ulimit -v)."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    pages = _text(Path("/proc/self/statm")).split()
+    if limit == resource.RLIM_INFINITY or not pages:
+        return None
+    return max(0, limit - int(pages[0]) * resource.getpagesize())
+
+
+def _text(path: Path) -> str:
     try:
-        for line in Path("/proc/meminfo").read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                return 1024 * int(line.split()[1])
+        return path.read_text()
     except OSError:
-        pass
-    return 0
+        return ""

@@ -35,10 +35,28 @@ class DataError(InputError):
     """A graph or a data file is missing, broken or inconsistent."""
 
 
-class Interrupted(GraphMAEError):
-    """Ctrl-C: the state was saved, the run can be resumed."""
+class NotFinite(GraphMAEError):
+    """A loss or weights became NaN or infinite."""
 
-    exit_code = 130
+
+class WriteError(GraphMAEError, OSError):
+    """A file could not be written: no space, a read-only folder, no permission, a failing disk."""
+
+
+class Interrupted(GraphMAEError):
+    """A signal asked for a stop (2: Ctrl-C, 15: SIGTERM, 1: SIGHUP): the state was saved, the run can be resumed."""
+
+    def __init__(self, message: str, signal: int = 2) -> None:
+        super().__init__(message)
+        self.exit_code = 128 + signal
+
+
+class StopRequest(BaseException):
+    """A signal arrived where nothing has to be saved first. Like KeyboardInterrupt it passes `except Exception`."""
+
+    def __init__(self, signal: int) -> None:
+        super().__init__(signal)
+        self.signal = signal
 
 
 MOST_LISTED = 40

@@ -2,21 +2,63 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import re
+import socket
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from .errors import InputError
+from .errors import InputError, WriteError
 
 LOCK = ".lock"
 PARTIAL = ".partial"
+NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @contextmanager
-def replacing(path: str | Path) -> Iterator[Path]:
+def writing(path: str | Path, size: int = 0) -> Iterator[None]:
+    """What can go wrong while `path` is written, in words; `size` is how many bytes it takes, where that is known."""
+    try:
+        yield
+    except WriteError:
+        raise
+    except OSError as error:
+        raise WriteError(_cannot_write(Path(path), error.errno or 0, error.strerror or str(error), size)) from error
+    except Exception as error:
+        if not (code := _system_error(error)):
+            raise
+        raise WriteError(_cannot_write(Path(path), code, os.strerror(code), size)) from error
+
+
+def _system_error(error: Exception) -> int:
+    """The number of the system's error inside one of safetensors, which carries it as text alone; 0: there is none."""
+    from safetensors import SafetensorError
+
+    found = re.search(r"\bcode: (\d+)", str(error)) if isinstance(error, SafetensorError) else None
+    return int(found[1]) if found else 0
+
+
+def _cannot_write(path: Path, code: int, reason: str, size: int) -> str:
+    need = f" (about {_megabytes(size)} are needed)" if size and code in NO_SPACE else ""
+    advice = "choose a folder that can be written with --out"
+    if code in NO_SPACE:
+        advice = "make room, or raise the limit, and run the same command again, a run with --resume"
+    elif code == errno.EIO:
+        advice = "the disk reports a failure: copy what is there to another one and go on with it"
+    return f"{path} cannot be written: {reason.lower()}{need}; {advice}. What was saved before is intact"
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 2**20:,.1f} MiB"
+
+
+@contextmanager
+def replacing(path: str | Path, size: int = 0) -> Iterator[Path]:
     """A file beside `path` to write to, with the same ending. It takes the place of `path` when all went well.
 
     A reader sees the old file or the new one, never half of one, also after a crash of the machine.
@@ -29,20 +71,22 @@ def replacing(path: str | Path) -> Iterator[Path]:
     ('whole', ['z.txt'])
     """
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.{os.getpid()}{PARTIAL}{path.suffix}")
-    try:
-        yield partial
-        _flush(partial)
-        partial.replace(path)
-    except BaseException:
-        partial.unlink(missing_ok=True)
-        raise
+    with writing(path, size):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            yield partial
+            flush(partial)
+            partial.replace(path)
+        except BaseException:
+            with suppress(OSError):  # the first error is the one to report
+                partial.unlink(missing_ok=True)
+            raise
     with suppress(OSError):  # not every file system can flush a folder
-        _flush(path.parent)
+        flush(path.parent)
 
 
-def _flush(path: Path) -> None:
+def flush(path: Path) -> None:
     """Wait until what was written is on the disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
@@ -72,25 +116,47 @@ def read_json(path: str | Path) -> dict[str, Any]:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Hold `folder` for this process; another one that wants it is refused. A killed process holds nothing."""
+    """Hold `folder` for this process; another one that wants it is told who has it.
+
+    The system's lock counts, not the text in the file: a killed process holds nothing, and what it left half-written
+    is removed by the next owner.
+    """
     from filelock import FileLock, Timeout
 
-    folder.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(folder / LOCK)
+    path = folder / LOCK
+    with writing(path):
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(path)
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            raise InputError(f"{_owner(path)} is working in {folder}; wait for it or choose another --out") from None
     try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        raise InputError(f"another process is working in {folder}; wait for it or choose another --out") from None
-    try:
+        with suppress(OSError):  # for people; a full disk is reported where something is lost by it
+            since = time.strftime("%Y-%m-%d %H:%M:%S %z")
+            path.write_text(f"process {os.getpid()} on {socket.gethostname()} (since {since})\n", encoding="utf-8")
+        remove_partial_files(folder)
         yield
     finally:
+        with suppress(OSError):
+            path.write_text("")
         lock.release()  # the file stays: removing it would let two processes hold two files of one name
+
+
+def _owner(path: Path) -> str:
+    """Who holds a lock, as far as the file says."""
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        text = ""
+    return text or "another process"
 
 
 def remove_partial_files(folder: Path) -> None:
     """What processes that were killed while writing have left behind."""
     for file in folder.rglob(f".*{PARTIAL}*"):
-        file.unlink(missing_ok=True)
+        with suppress(OSError):
+            file.unlink(missing_ok=True)
 
 
 def check_out(out: str | Path | None, formats: Sequence[str]) -> None:
@@ -105,5 +171,11 @@ def check_out(out: str | Path | None, formats: Sequence[str]) -> None:
 
 
 def is_empty(folder: Path, *beside: str) -> bool:
-    """Whether there is nothing in the folder but its lock, and files named `beside`; True where it does not exist."""
-    return not folder.exists() or (folder.is_dir() and all(file.name in (LOCK, *beside) for file in folder.iterdir()))
+    """Whether the folder holds nothing but its lock, half-written files and files named `beside`, or does not exist."""
+    if not folder.exists():
+        return True
+    return folder.is_dir() and all(file.name in (LOCK, *beside) or _is_partial(file) for file in folder.iterdir())
+
+
+def _is_partial(file: Path) -> bool:
+    return file.name.startswith(".") and PARTIAL in file.name

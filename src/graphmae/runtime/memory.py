@@ -2,10 +2,32 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+LOWER = (
+    "lower encoder.hidden_channels or train.batch_size (finetune.batch_size) with --set, train a single graph in parts "
+    "(--set train.parts=4), or free memory; a run that was begun with enough goes on with --resume from its last save"
+)
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether there was no memory: Python's own error, CUDA's, or that of torch on the CPU, which has no class."""
+    return (
+        isinstance(error, MemoryError)
+        or type(error).__name__ == "OutOfMemoryError"
+        or (isinstance(error, RuntimeError) and "can't allocate memory" in str(error))
+    )
+
+
+def out_of_memory(error: BaseException) -> str:
+    """What happened and what to do about it, in one sentence."""
+    asked = re.search(r"(?:allocate|allocated:?) +([\d.]+ [GMK]iB|\d+ bytes)", str(error))
+    return f"out of memory{f' (asked for {asked[1]} more)' if asked else ''}: {LOWER}"
+
 
 STATM = Path("/proc/self/statm")
 SECONDS_BETWEEN_LOOKS = 0.02

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from .alone import alone
 from .values import check_seeds as check_seeds
 
 
@@ -51,15 +52,18 @@ def restore_random_state(tensors: dict[str, torch.Tensor], values: dict[str, Any
 def preserved_randomness(seed: int | None = None) -> Iterator[None]:
     """Run a block on its own randomness; the outside generators continue as if it had not happened.
 
+    Another thread that wants the same waits until the block is over: all threads share the generators.
+
     >>> seed_everything(0); a = torch.rand(1)
     >>> seed_everything(0)
     >>> with preserved_randomness(): _ = torch.rand(100)
     >>> assert torch.rand(1) == a
     """
-    state = random_state()
-    try:
-        if seed is not None:
-            seed_everything(seed)
-        yield
-    finally:
-        restore_random_state(*state)
+    with alone():
+        state = random_state()
+        try:
+            if seed is not None:
+                seed_everything(seed)
+            yield
+        finally:
+            restore_random_state(*state)

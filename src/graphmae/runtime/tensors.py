@@ -1,54 +1,79 @@
-"""Tensors in files: written with the permissions of other files, checked where a stranger may have made them."""
+"""Tensors in files: written one at a time with a digest, checked where others may have changed them."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor
+
+from .files import replacing
+
+NAMES = {
+    torch.float64: "F64", torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16", torch.int64: "I64",
+    torch.int32: "I32", torch.int16: "I16", torch.int8: "I8", torch.uint8: "U8", torch.bool: "BOOL",
+}  # fmt: skip
 
 
 class Damaged(ValueError):
     """A file of tensors that is not what was written."""
 
 
-def write_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
-    """A safetensors file with a digest of its content, and the permissions other new files have.
+def write_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None = None) -> None:
+    """A safetensors file with a digest of its content, whole or not at all.
 
-    The library itself makes it readable for its owner alone.
+    One tensor at a time is in the host's memory, and the file has the permissions other new files have; the library's
+    own writer needs a copy of all of them, and makes the file readable for its owner alone.
     """
-    path.touch()
-    mode = path.stat().st_mode & 0o777
-    save_file(tensors, path, {"digest": _digest(tensors)})
-    path.chmod(mode)
+    stored = dict(metadata or {})
+    ordered = sorted(tensors.items(), key=lambda item: (-item[1].element_size(), item[0]))
+    header: dict[str, object] = {"__metadata__": {**stored, "digest": _digest(tensors, stored)}}
+    end = 0
+    for name, tensor in ordered:
+        begin, end = end, end + tensor.numel() * tensor.element_size()
+        header[name] = {"dtype": NAMES[tensor.dtype], "shape": list(tensor.shape), "data_offsets": [begin, end]}
+    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
+    text += b" " * (-len(text) % 8)
+    with replacing(path, len(text) + 8 + end) as partial, partial.open("wb") as file:
+        file.write(len(text).to_bytes(8, "little") + text)
+        for _, tensor in ordered:
+            file.write(_bytes(tensor))
 
 
-def read_tensors(path: Path, must_have_digest: bool = False) -> dict[str, Tensor]:
-    """What `write_tensors` wrote, or `Damaged`. Files of other programs have no digest."""
+def read_tensors(path: Path, must_have_digest: bool = False) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """(tensors, metadata) that `write_tensors` wrote, or `Damaged`. Files of other programs have no digest."""
     try:
         with safe_open(path, framework="pt") as file:
-            wanted = (file.metadata() or {}).get("digest")
+            metadata = dict(file.metadata() or {})
             tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
     except (SafetensorError, OSError, ValueError, TypeError, RuntimeError, KeyError) as error:
         raise Damaged(" ".join(str(error).split())[:300]) from None
-    if (must_have_digest or wanted is not None) and wanted != _digest(tensors):
+    wanted = metadata.pop("digest", None)
+    if (must_have_digest or wanted is not None) and wanted != _digest(tensors, metadata):
         raise Damaged("its numbers are not those that were written")
-    return tensors
+    return tensors, metadata
 
 
-def _digest(tensors: Mapping[str, Tensor]) -> str:
+def _digest(tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> str:
     """Of names, types, shapes and numbers: one flipped bit in an edge would point anywhere in memory."""
     digest = hashlib.sha256()
+    for key in sorted(metadata):
+        digest.update(f"{key}={metadata[key]};".encode())
     for key in sorted(tensors):
-        value = tensors[key].contiguous()
-        digest.update(f"{key};{value.dtype};{tuple(value.shape)};".encode())
-        digest.update(value.view(-1).view(torch.uint8).numpy().data if value.numel() else b"")
+        digest.update(f"{key};{tensors[key].dtype};{tuple(tensors[key].shape)};".encode())
+        digest.update(_bytes(tensors[key]))
     return digest.hexdigest()
+
+
+def _bytes(tensor: Tensor) -> Any:
+    if not tensor.numel():
+        return b""
+    return tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data
 
 
 def unusual(value: Any) -> str:

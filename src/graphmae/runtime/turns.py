@@ -11,6 +11,7 @@ Every function draws the same random numbers as it would alone.
 from __future__ import annotations
 
 import contextvars
+import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,8 +19,9 @@ from typing import Any, TypeVar
 
 import torch
 
+from .alone import alone, cover
 from .device import numeric_mode, restore_numeric_mode
-from .errors import Interrupted
+from .errors import Interrupted, StopRequest
 from .seed import random_state, restore_random_state
 
 Result = TypeVar("Result")
@@ -36,7 +38,8 @@ class _Turn:
     def __init__(self) -> None:
         self.condition = threading.Condition()
         self.next_ticket = self.serving = 0
-        self.failed = self.interrupted = False
+        self.failed = False
+        self.interrupted = 0  # the number of the signal
 
     def take(self) -> None:
         with self.condition:
@@ -109,10 +112,10 @@ def pass_turn() -> None:
         raise _Stopped
 
 
-def is_interrupted() -> bool:
-    """Whether Ctrl-C was pressed while functions run side by side; each then stops where it can be resumed."""
+def interrupted_by() -> int:
+    """The signal that came while functions run side by side (0: none); each then stops where it can be resumed."""
     member = _member.get()
-    return member is not None and member.turn.interrupted
+    return 0 if member is None else member.turn.interrupted
 
 
 @contextmanager
@@ -134,6 +137,7 @@ def _taking_turns(turn: _Turn, device: torch.device) -> Iterator[None]:
     """Make this thread a member, from its first turn to its last."""
     member = _Member(turn, device)
     _member.set(member)
+    cover()
     if member.stream is not None:
         torch.cuda.set_stream(member.stream)
     member.enter()
@@ -148,11 +152,19 @@ def side_by_side(
 ) -> Iterable[tuple[int, Result]]:
     """Run all, `width` at a time, and yield (number of the function, what it returned) as they end.
 
-    The first error ends all of them. After Ctrl-C those that run are waited for: `training.Trainer` saves its state.
+    The first error ends all of them. After Ctrl-C, SIGTERM or SIGHUP those that run are waited for:
+    `training.Trainer` saves its state.
 
     >>> sorted(side_by_side([lambda: "a", lambda: "b"], torch.device("cpu"), width=2))
     [(0, 'a'), (1, 'b')]
     """
+    with alone():
+        yield from _side_by_side(functions, device, width)
+
+
+def _side_by_side(
+    functions: Sequence[Callable[[], Result]], device: torch.device, width: int
+) -> Iterator[tuple[int, Result]]:
     turn = _Turn()
     ended: list[tuple[int, Result]] = []
     errors: list[BaseException] = []
@@ -198,12 +210,12 @@ def side_by_side(
                 news.wait_for(lambda: ended or not running or (more and running < width), timeout=0.5)
                 done, ended[:] = list(ended), []
             yield from done
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, StopRequest) as request:
             if turn.interrupted:
                 raise
-            turn.interrupted = True
+            turn.interrupted = getattr(request, "signal", int(signal.SIGINT))
     real = [error for error in errors if not isinstance(error, _Stopped | Interrupted)]
     for error in [*real, *errors]:
         raise error
     if turn.interrupted:
-        raise KeyboardInterrupt
+        raise StopRequest(turn.interrupted)

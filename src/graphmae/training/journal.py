@@ -4,25 +4,41 @@ from __future__ import annotations
 
 import json
 import math
-import signal
-import threading
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from ..runtime import turns
-from ..runtime.errors import GraphMAEError, InputError
+from ..runtime import signals, turns
+from ..runtime.errors import InputError, NotFinite
+from ..runtime.files import flush, write_text, writing
 from .progress import Display, quiet
-from .state import Outcome, Progressed, TrainingState
+from .state import Outcome, Progressed, Remembers, TrainingState
 
 SECONDS_BETWEEN_LOOKS = 0.1
+SECONDS_BETWEEN_SAVES = 60.0
+SMALLER = "try a smaller learning rate"
+
+
+def check_weights(module: nn.Module, label: str, step: int) -> None:
+    """Refuse weights that are not finite: a loss can be the last number that is."""
+    if not all(bool(torch.isfinite(weight).all()) for weight in module.parameters()):
+        raise NotFinite(f"{label}: weights became NaN or infinite in step {step}; {SMALLER}")
+
+
+def seconds_between_saves() -> float:
+    """How often the state is saved while training runs: GRAPHMAE_SAVE_SECONDS, or once a minute."""
+    text = os.environ.get("GRAPHMAE_SAVE_SECONDS", "")
+    try:
+        return float(text) if text else SECONDS_BETWEEN_SAVES
+    except ValueError:
+        raise InputError(f"GRAPHMAE_SAVE_SECONDS must be a number of seconds, not {text!r}") from None
 
 
 @dataclass
@@ -32,7 +48,8 @@ class Journal:
     Attributes:
         metrics: a JSONL file, one line per epoch.
         log: called with every metrics line.
-        state: saved every `seconds_between_saves`, on Ctrl-C and at the end; with `resume` training goes on from it.
+        state: saved every `seconds_between_saves`, at the end, and on Ctrl-C, SIGTERM and SIGHUP; with `resume`
+            training goes on from it.
     """
 
     label: str = "train"
@@ -41,13 +58,15 @@ class Journal:
     log: Callable[[dict[str, Any]], None] | None = None
     state: TrainingState | None = None
     resume: bool = False
-    seconds_between_saves: float = 60.0
+    seconds_between_saves: float = field(default_factory=seconds_between_saves)
 
-    def restore(self, module: nn.Module, optimizer: torch.optim.Optimizer, per_epoch: int) -> Progressed:
+    def restore(
+        self, module: nn.Module, optimizer: torch.optim.Optimizer, per_epoch: int, hooks: Sequence[Remembers] = ()
+    ) -> Progressed:
         """Where an earlier session stopped, its weights and generators restored; the beginning where there is none."""
         if not (self.resume and self.state is not None and self.state.exists()):
             return Progressed(0, Outcome(float("nan"), 0.0))
-        stood = self.state.load(module, optimizer)
+        stood = self.state.load(module, optimizer, hooks)
         if stood.per_epoch != per_epoch:
             raise InputError(
                 f"{self.state.path} is of a training with {stood.per_epoch} steps per epoch, this one has {per_epoch}; "
@@ -63,7 +82,7 @@ class Journal:
         with ExitStack() as stack:
             stack.callback(self.display.stop)
             write = stack.enter_context(_metrics_file(self.metrics, done))
-            stopping = stack.enter_context(_stop_when_asked(self.state is not None))
+            stopping = stack.enter_context(_stop_when_asked()) if self.state is not None else lambda: 0
             yield Log(self, write, stopping, steps, per_epoch, before)
 
 
@@ -74,7 +93,7 @@ class Log:
         self,
         journal: Journal,
         write: Callable[[dict[str, Any]], None],
-        stopping: Callable[[], bool],
+        stopping: Callable[[], int],
         steps: int,
         per_epoch: int,
         before: Progressed,
@@ -83,7 +102,7 @@ class Log:
         self.steps, self.per_epoch, self.before = steps, per_epoch, before
         self.began = self.saved = self.looked = time.monotonic()
         self.loss = before.outcome.loss
-        self.ended = self.finished = False
+        self.ended, self.finished = before.ended, False
         self.waiting: list[tuple[int, Tensor, dict[str, Any]]] = []
 
     def seconds(self) -> float:
@@ -108,7 +127,7 @@ class Log:
         for (epoch, _, line), value in zip(self.waiting, losses, strict=True):
             if not math.isfinite(value):
                 label = self.journal.label
-                raise GraphMAEError(f"{label}: the loss became {value} in epoch {epoch}; try a smaller learning rate")
+                raise NotFinite(f"{label}: the loss became {value} in epoch {epoch}; {SMALLER}")
             self.journal.display.update(epoch, value, line["lr"])
             self.write({"epoch": epoch, "loss": value, **line})
             if self.journal.log is not None:
@@ -121,57 +140,56 @@ class Log:
         self.flush()
         return Outcome(self.loss, self.seconds(), -(-step // self.per_epoch))
 
-    def wants_save(self, stopping: bool) -> bool:
+    def wants_save(self, stopping: int) -> bool:
         due = time.monotonic() - self.saved >= self.journal.seconds_between_saves
-        return self.journal.state is not None and (due or self.finished or stopping)
+        return self.journal.state is not None and (due or self.finished or bool(stopping))
 
     def check(self, losses: Sequence[Tensor], step: int) -> None:
         """Refuse losses that are not finite, before a state with what they made of the weights is saved."""
         if losses and not bool(torch.isfinite(torch.stack(list(losses))).all()):
-            raise GraphMAEError(
-                f"{self.journal.label}: the loss became infinite or NaN before step {step}; try a smaller learning rate"
-            )
+            raise NotFinite(f"{self.journal.label}: the loss became infinite or NaN before step {step}; {SMALLER}")
 
-    def save(self, progressed: Progressed, module: nn.Module, optimizer: torch.optim.Optimizer) -> None:
+    def save(
+        self,
+        progressed: Progressed,
+        module: nn.Module,
+        optimizer: torch.optim.Optimizer,
+        hooks: Sequence[Remembers] = (),
+    ) -> None:
         assert self.journal.state is not None
-        self.journal.state.save(progressed, module, optimizer)
+        check_weights(module, self.journal.label, progressed.step)  # the last good state is kept
+        if self.journal.metrics is not None:
+            with suppress(FileNotFoundError):
+                flush(self.journal.metrics)  # lines of the epochs in the state are not written again
+        self.journal.state.save(progressed, module, optimizer, hooks)
         self.saved = time.monotonic()
 
 
 @contextmanager
 def _metrics_file(path: Path | None, done: int) -> Iterator[Callable[[dict[str, Any]], None]]:
-    """Append JSON lines; on resume, lines of epochs that will be run again are dropped first."""
+    """Append JSON lines; on resume, lines of epochs that will be run again are dropped first.
+
+    The lines are for people. Nothing is read back from them: what decides how training goes on is in the state.
+    """
     if path is None:
         yield lambda line: None
         return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    kept = path.read_text().splitlines()[:done] if done and path.is_file() else []
-    with path.open("w") as file:
-        file.writelines(line + "\n" for line in kept)
+    before = path.read_text(encoding="utf-8", errors="replace") if done and path.is_file() else ""
+    kept = [line for line in before.split("\n") if line][:done]
+    write_text(path, "".join(f"{line}\n" for line in kept))
+    with path.open("ab", buffering=0) as file:
 
         def write(line: dict[str, Any]) -> None:
-            file.write(json.dumps(line) + "\n")
-            file.flush()
+            rest = f"{json.dumps(line)}\n".encode()
+            with writing(path):
+                while rest:  # a full disk may take a part of it; the next attempt then says why
+                    rest = rest[file.write(rest) :]
 
         yield write
 
 
 @contextmanager
-def _stop_when_asked(wanted: bool) -> Iterator[Callable[[], bool]]:
-    """The first Ctrl-C asks for a stop after this step, where the state can be saved; the second stops at once."""
-    asked = False
-
-    def handle(number: int, frame: FrameType | None) -> None:
-        nonlocal asked
-        if asked:
-            raise KeyboardInterrupt
-        asked = True
-
-    if not wanted or threading.current_thread() is not threading.main_thread():
-        yield turns.is_interrupted
-        return
-    before = signal.signal(signal.SIGINT, handle)
-    try:
-        yield lambda: asked
-    finally:
-        signal.signal(signal.SIGINT, before)
+def _stop_when_asked() -> Iterator[Callable[[], int]]:
+    """Yields a function that says which signal asks for a stop after this step, where the state can be saved."""
+    with signals.postponed() as asked:
+        yield lambda: asked() or turns.interrupted_by()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -17,11 +18,16 @@ from ..config import Train
 from ..data import Dataset
 from ..data.edge_data import EDGE_KEYS
 from ..methods import Method
+from ..runtime.compiled import is_forked
 from .capture import CapturedBatches, CapturedStep
+from .collapse import Collapse
 from .journal import Journal
 from .optim import make_optimizer, make_schedule
 from .state import Outcome
 from .trainer import Batches, Trainer
+
+logger = logging.getLogger("graphmae")
+SAMPLE, SAMPLE_NODES = 64, 20_000  # at most as many graphs, and nodes of them, whose embeddings are looked at
 
 
 def pretrain_model(
@@ -35,8 +41,16 @@ def pretrain_model(
 ) -> Outcome:
     """Train `model` in place on the graphs of `dataset`, of which it sees no labels."""
     model.to(device)
-    batches, record = _batches(model, dataset, train, device)
+    if is_forked() and device.type == "cpu":
+        logger.warning(
+            "a forked process trains with one thread and plain kernels, and the same seed gives other weights than "
+            "elsewhere; use multiprocessing.get_context('spawn')"
+        )
+    batches, record, sample = _batches(model, dataset, train, device)
     model.prepare(train.epochs * len(batches))
+    journal = journal or Journal()
+    watch = Collapse(partial(_embedded, model, sample), train.epochs, journal.label)
+    watch.start()
     trainer = Trainer(
         model,
         _loss,
@@ -44,12 +58,26 @@ def pretrain_model(
         make_schedule(train.schedule, train.epochs, len(batches), train.warmup),
         clip_norm=train.clip_norm,
         in_step=model.after_step,
-        after_epoch=[lambda epoch: model.after_epoch(), *after_epoch],
-        journal=journal or Journal(),
+        after_step=[watch.note],
+        after_epoch=[lambda epoch: model.after_epoch(), watch, *after_epoch],
+        journal=journal,
     )
     if record is not None:
         trainer.record = record
-    return trainer.fit(batches, train.epochs * len(batches))
+    outcome = trainer.fit(batches, train.epochs * len(batches))
+    watch.finish(outcome.epochs * len(batches))
+    return outcome
+
+
+@torch.no_grad()
+def _embedded(model: Method, sample: Callable[[], Batch]) -> Tensor:
+    """What the encoder makes of a few graphs, or of one, without dropout."""
+    was_training = model.training
+    model.eval()
+    try:
+        return model.encode(sample())
+    finally:
+        model.train(was_training)
 
 
 def _loss(model: Method, batch: Batch) -> Tensor:
@@ -58,20 +86,26 @@ def _loss(model: Method, batch: Batch) -> Tensor:
 
 def _batches(
     model: Method, dataset: Dataset, train: Train, device: torch.device
-) -> tuple[Batches[Any], Callable[[Callable[[Any], Tensor]], Callable[[Any], Tensor]] | None]:
-    """A single graph is a batch of its own; several are shuffled. On CUDA steps are recorded where that can be."""
+) -> tuple[Batches[Any], Callable[[Callable[[Any], Tensor]], Callable[[Any], Tensor]] | None, Callable[[], Batch]]:
+    """A single graph is a batch of its own; several are shuffled. On CUDA steps are recorded where that can be.
+
+    Last a function that gives a batch to look at embeddings of: always the same.
+    """
     on_cuda = device.type == "cuda" and kernels.has("cuda")  # plain torch waits for the device: nothing to record
     graphs = dataset.pretrain_graphs()
     if len(graphs) == 1:
         whole = Batch(graphs[0].x.to(device), kernels.edges_of(graphs[0], device))
-        return [whole], CapturedStep if on_cuda and model.records_steps else None
+        return [whole], CapturedStep if on_cuda and model.records_steps else None, lambda: whole
     if any(isinstance(kernels.edges_of(graph), kernels.Adjacency) for graph in graphs):  # a store knows no weights
-        return Shuffled(torch.arange(len(graphs)), train.batch_size, partial(_side_by_side, graphs, device)), None
+        joined = partial(_side_by_side, graphs, device)
+        return Shuffled(torch.arange(len(graphs)), train.batch_size, joined), None, partial(joined, torch.tensor([0]))
     store = GraphStore(dataset.pretrain_sets(), device, edges=model.uses_edge_codes)
     ids = torch.arange(len(store))
+    few = max(1, int((store.node_sizes[:SAMPLE].cumsum(0) <= SAMPLE_NODES).sum()))
+    sample = partial(store.take, ids[:few])
     if on_cuda and model.takes_padding:  # graphs are taken by their numbers, inside of what is recorded
-        return Shuffled(ids, train.batch_size), partial(CapturedBatches, store=store)
-    return Shuffled(ids, train.batch_size, store.take), None
+        return Shuffled(ids, train.batch_size), partial(CapturedBatches, store=store), sample
+    return Shuffled(ids, train.batch_size, store.take), None, sample
 
 
 def _side_by_side(graphs: Sequence[Data], device: torch.device, ids: Tensor) -> Batch:

@@ -5,16 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from ..runtime.errors import InputError
-from ..runtime.files import replacing
 from ..runtime.seed import random_state, restore_random_state
+from ..runtime.tensors import Damaged, read_tensors, write_tensors
 
 
 class Outcome(NamedTuple):
@@ -25,11 +23,22 @@ class Outcome(NamedTuple):
     epochs: int = 0
 
 
+@runtime_checkable
+class Remembers(Protocol):
+    """What decides how a training goes on beside its module: a hook with this is saved and restored with the state.
+
+    `state_dict` holds tensors and JSON values.
+    """
+
+    def state_dict(self) -> dict[str, Any]: ...
+    def load_state_dict(self, state: dict[str, Any]) -> object: ...
+
+
 class Progressed(NamedTuple):
     """Where a training stands: how many steps are done, and of an epoch that is not over, what it takes to go on.
 
     `losses` are those of its steps so far; `epoch_random` are the host's generators as they were when it began, from
-    which the order of its batches follows.
+    which the order of its batches follows. `ended`: a hook ended the training, and it does not go on.
     """
 
     step: int
@@ -37,10 +46,11 @@ class Progressed(NamedTuple):
     per_epoch: int = 1
     losses: Sequence[Tensor] = ()
     epoch_random: tuple[dict[str, Tensor], dict[str, Any]] | None = None
+    ended: bool = False
 
 
 class TrainingState:
-    """Weights, optimizer, step and random generators of one training, at `path`."""
+    """Weights, optimizer, step, random generators and what hooks remember of one training, at `path`."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
@@ -48,7 +58,13 @@ class TrainingState:
     def exists(self) -> bool:
         return self.path.is_file()
 
-    def save(self, progressed: Progressed, module: nn.Module, optimizer: torch.optim.Optimizer) -> None:
+    def save(
+        self,
+        progressed: Progressed,
+        module: nn.Module,
+        optimizer: torch.optim.Optimizer,
+        hooks: Sequence[Remembers] = (),
+    ) -> None:
         random_tensors, random_values = random_state()
         tensors = {f"model.{k}": v for k, v in module.state_dict().items()}
         tensors |= {f"random.{k}": v for k, v in random_tensors.items()}
@@ -66,41 +82,49 @@ class TrainingState:
                 else:
                     scalars[f"{index}.{key}"] = value
         meta = {"step": progressed.step, "outcome": progressed.outcome, "random": random_values, "scalars": scalars}
-        meta |= {"per_epoch": progressed.per_epoch, "epoch": began}
-        stored = {k: v.detach().cpu().contiguous().clone() for k, v in tensors.items()}
-        with replacing(self.path) as partial:
-            save_file(stored, partial, {"state": json.dumps(meta)})
+        meta |= {"per_epoch": progressed.per_epoch, "epoch": began, "ended": progressed.ended}
+        remembered = [hook.state_dict() for hook in hooks]
+        meta["hooks"] = [{k: v for k, v in one.items() if not isinstance(v, Tensor)} for one in remembered]
+        for number, one in enumerate(remembered):
+            tensors |= {f"hook.{number}.{k}": v for k, v in one.items() if isinstance(v, Tensor)}
+        write_tensors(self.path, tensors, {"state": json.dumps(meta)})
 
-    def load(self, module: nn.Module, optimizer: torch.optim.Optimizer) -> Progressed:
+    def load(self, module: nn.Module, optimizer: torch.optim.Optimizer, hooks: Sequence[Remembers] = ()) -> Progressed:
         """Restore everything in place; returns where training stood."""
         try:
-            with safe_open(self.path, framework="pt") as file:
-                meta = json.loads(file.metadata()["state"])
-                step, per_epoch = int(meta["step"]), int(meta["per_epoch"])
-                tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
+            tensors, metadata = read_tensors(self.path, must_have_digest=True)
+            meta = json.loads(metadata["state"])
+            step, per_epoch, ended = int(meta["step"]), int(meta["per_epoch"]), bool(meta["ended"])
+            remembered = list(meta["hooks"])
         except KeyError as error:
             raise InputError(
                 f"{self.path} lacks {error}: it is not a training state of this version; delete it to start over"
             ) from None
-        except (SafetensorError, OSError, TypeError, ValueError) as error:
+        except (Damaged, TypeError, ValueError) as error:
             raise InputError(f"{self.path} is not a training state ({error}); delete it to start over") from None
-        model = _below("model.", tensors)
         try:
-            module.load_state_dict(model)
+            module.load_state_dict(_below("model.", tensors))
         except RuntimeError:
             raise InputError(f"{self.path} belongs to another model; delete it to start over") from None
-        state: dict[int, dict[str, Any]] = {}
-        for name, value in [*_below("optimizer.", tensors).items(), *meta["scalars"].items()]:
-            index, key = name.split(".", 1)
-            state.setdefault(int(index), {})[key] = value
-        # Rates and the like come from the caller; the state holds only what training has accumulated.
-        optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
-        restore_random_state(_below("random.", tensors), meta["random"])
-        losses: tuple[Tensor, ...] = ()
-        if "losses" in tensors:
-            losses = tensors["losses"].to(next(module.parameters()).device).unbind()
-        began = (_below("epoch.", tensors), meta["epoch"]) if losses else None
-        return Progressed(step, Outcome(*meta["outcome"]), per_epoch, losses, began)
+        if len(remembered) != len(hooks):
+            raise InputError(f"{self.path} belongs to another training; delete it to start over")
+        try:  # whoever can write a state can write a digest
+            state: dict[int, dict[str, Any]] = {}
+            for name, value in [*_below("optimizer.", tensors).items(), *meta["scalars"].items()]:
+                index, key = name.split(".", 1)
+                state.setdefault(int(index), {})[key] = value
+            # Rates and the like come from the caller; the state holds only what training has accumulated.
+            optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
+            for number, hook in enumerate(hooks):
+                hook.load_state_dict({**remembered[number], **_below(f"hook.{number}.", tensors)})
+            restore_random_state(_below("random.", tensors), meta["random"])
+            losses: tuple[Tensor, ...] = ()
+            if "losses" in tensors:
+                losses = tensors["losses"].to(next(module.parameters()).device).unbind()
+            began = (_below("epoch.", tensors), meta["epoch"]) if losses else None
+            return Progressed(step, Outcome(*meta["outcome"]), per_epoch, losses, began, ended)
+        except (KeyError, TypeError, ValueError, RuntimeError, IndexError, AttributeError) as error:
+            raise InputError(f"{self.path} is not a training state ({error}); delete it to start over") from None
 
     def delete(self) -> None:
         self.path.unlink(missing_ok=True)

@@ -18,9 +18,16 @@ class Plateau:
     [False, False, False, False, True]
     """
 
-    def __init__(self, measure: Callable[[], float], patience: int, seen: dict[int, float] | None = None) -> None:
+    def __init__(self, measure: Callable[[], float], patience: int) -> None:
         self.measure, self.patience = measure, patience
-        self.seen = dict(seen or {})
+        self.seen: dict[int, float] = {}
+
+    def state_dict(self) -> dict[str, Any]:
+        """What was measured so far, for a training that is resumed."""
+        return {"seen": list(self.seen.items())}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.seen = {int(epoch): float(value) for epoch, value in state["seen"]}
 
     def reason(self) -> str:
         """Why training was stopped, for people."""

@@ -11,14 +11,15 @@ import torch
 from torch import Tensor, nn
 
 from ..runtime import turns
-from ..runtime.errors import GraphMAEError, Interrupted
+from ..runtime.errors import Interrupted
 from ..runtime.seed import random_state, restore_random_state
-from .journal import Journal
+from .journal import Journal, check_weights
 from .optim import set_rates
-from .state import Outcome, Progressed
+from .state import Outcome, Progressed, Remembers
 
 B = TypeVar("B")
 BatchType = TypeVar("BatchType", covariant=True)
+GO_ON = "the same command with --resume goes on from there"
 SECONDS_PER_TURN = 0.004  # of launching work on the device, before another training that shares it may
 
 
@@ -49,7 +50,7 @@ class Trainer(Generic[B]):
         in_step: called in every step after the optimiser has moved, and recorded with it: a method's `after_step`.
         after_step: called with the number of finished steps and the loss, a tensor on the device.
         after_epoch: called with the number of finished epochs. What they return joins the metrics line, and a true
-            "stop" in it ends the training.
+            "stop" in it ends the training. One that has `state_dict` and `load_state_dict` is saved with the state.
         journal: how it is reported, and where its state is kept.
 
     >>> line = nn.Linear(1, 1)
@@ -79,7 +80,8 @@ class Trainer(Generic[B]):
         if self.accumulate > 1 and self.record is not _as_it_is:
             raise ValueError("a recorded step always does the same: accumulate must be 1")
         base = [float(group.get("initial_lr", group["lr"])) for group in self.optimizer.param_groups]
-        before = self.journal.restore(self.module, self.optimizer, per_epoch)  # every rank goes on from the same state
+        remembering: list[Any] = [hook for hook in self.after_epoch if isinstance(hook, Remembers)]
+        before = self.journal.restore(self.module, self.optimizer, per_epoch, remembering)  # every rank from the same
         step, losses, turned = before.step, list(before.losses), time.monotonic()
         factor: float | None = None
         advance = self.record(self._update(self.wrap(self.module)))
@@ -108,22 +110,20 @@ class Trainer(Generic[B]):
                     if log.wants_save(stopping):  # within an epoch
                         log.check(losses, step)
                         stood = Progressed(step, log.outcome(step), per_epoch, losses, began)
-                        log.save(stood, self.module, self.optimizer)
+                        log.save(stood, self.module, self.optimizer, remembering)
                     if stopping:
-                        raise Interrupted(f"stopped after step {step} of {steps}; --resume goes on from there")
+                        raise Interrupted(f"stopped after step {step} of {steps}; {GO_ON}", stopping)
                 extra = {k: v for hook in self.after_epoch for k, v in (hook(-(-step // per_epoch)) or {}).items()}
                 log.epoch(step, torch.stack(losses).mean(), base[0] * (factor or 1.0), extra)
                 losses, stopping = [], log.is_stopping()
                 if log.wants_save(stopping):
-                    log.save(Progressed(step, log.outcome(step), per_epoch), self.module, self.optimizer)
+                    stood = Progressed(step, log.outcome(step), per_epoch, ended=log.ended)
+                    log.save(stood, self.module, self.optimizer, remembering)
                 if stopping:
                     done, of = step // per_epoch, -(-steps // per_epoch)
-                    raise Interrupted(f"stopped after epoch {done} of {of}; --resume goes on from there")
+                    raise Interrupted(f"stopped after epoch {done} of {of}; {GO_ON}", stopping)
             outcome = log.outcome(step)
-        if not all(bool(torch.isfinite(weight).all()) for weight in self.module.parameters()):
-            raise GraphMAEError(
-                f"{self.journal.label}: the last step made weights NaN or infinite; try a smaller learning rate"
-            )
+        check_weights(self.module, self.journal.label, step)
         return outcome
 
     def _update(self, module: nn.Module) -> Callable[[B], Tensor]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -10,8 +11,9 @@ import time
 from pathlib import Path
 
 import pytest
+from safetensors import SafetensorError
 
-from graphmae.runtime.errors import InputError
+from graphmae.runtime.errors import InputError, WriteError
 from graphmae.runtime.files import LOCK, is_empty, locked, read_json, remove_partial_files, replacing, write_json
 
 
@@ -57,10 +59,37 @@ def test_a_folder_has_one_owner_and_a_killed_one_owns_nothing(tmp_path: Path) ->
     )
     with subprocess.Popen([sys.executable, "-c", code, str(folder)], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None and process.stdout.readline() == "mine\n"
-        with pytest.raises(InputError, match="another process is working in"), locked(folder):
+        with pytest.raises(InputError, match=f"process {process.pid} on .+ is working in"), locked(folder):
             raise AssertionError("two owners")
         process.kill()
     time.sleep(0.1)
     with locked(folder):
         assert (folder / LOCK).exists()
     assert is_empty(folder)
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        (errno.ENOSPC, r"a.json cannot be written: no space left on device \(about 2.0 MiB are needed\); make room"),
+        (errno.EROFS, "cannot be written: read-only file system; choose a folder that can be written"),
+        (errno.EACCES, "cannot be written: permission denied; choose a folder"),
+        (errno.EIO, "cannot be written: input/output error; the disk reports a failure"),
+    ],
+)
+def test_a_write_that_fails_says_why_and_keeps_what_was_there(tmp_path: Path, code: int, message: str) -> None:
+    path = tmp_path / "a.json"
+    write_json(path, {"a": 1})
+    with pytest.raises(WriteError, match=message) as caught, replacing(path, 2 << 20) as partial:
+        partial.write_text("{")
+        raise OSError(code, os.strerror(code))
+    assert caught.value.exit_code == 1 and isinstance(caught.value, OSError)
+    assert read_json(path) == {"a": 1} and [file.name for file in tmp_path.iterdir()] == ["a.json"]
+
+
+def test_an_error_of_safetensors_is_one_of_writing_if_the_system_failed(tmp_path: Path) -> None:
+    text = 'Error while serializing: I/O error: Os { code: 28, kind: StorageFull, message: "No space left on device" }'
+    with pytest.raises(WriteError, match="no space left"), replacing(tmp_path / "a"):
+        raise SafetensorError(text)
+    with pytest.raises(SafetensorError), replacing(tmp_path / "a"):
+        raise SafetensorError("invalid header")

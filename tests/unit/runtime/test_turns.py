@@ -9,7 +9,7 @@ import torch
 from graphmae.runtime.device import numerics
 from graphmae.runtime.errors import Interrupted
 from graphmae.runtime.seed import preserved_randomness
-from graphmae.runtime.turns import is_interrupted, pass_turn, side_by_side, unattended
+from graphmae.runtime.turns import interrupted_by, pass_turn, side_by_side, unattended
 
 CPU = torch.device("cpu")
 
@@ -143,4 +143,4 @@ def test_outside_nothing_happens() -> None:
     pass_turn()
     with unattended():
         pass
-    assert not is_interrupted()
+    assert not interrupted_by()

@@ -1,0 +1,92 @@
+"""Ctrl-C, SIGTERM and SIGHUP: where training can be saved it is saved first, elsewhere the command ends at once.
+
+A signal that was ignored when the process started, as SIGHUP is under nohup, stays ignored.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from types import FrameType
+
+from .errors import StopRequest
+
+NUMBERS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+MESSAGE = "stopping after this step, to save the state; once more stops at once"
+_is_worker = False
+
+
+def raise_stop_requests() -> None:
+    """For the length of the process: a signal becomes a `StopRequest`, of which the command line makes an exit code."""
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        raise StopRequest(number)
+
+    for number in _heeded():
+        signal.signal(number, handle)
+
+
+def obey_parent() -> None:
+    """In a worker process: its parent alone decides when to stop, and asks with SIGTERM, perhaps more than once."""
+    global _is_worker
+    _is_worker = True
+    raise_stop_requests()
+    for number in NUMBERS:
+        if number != signal.SIGTERM:
+            signal.signal(number, signal.SIG_IGN)
+
+
+@contextmanager
+def postponed() -> Iterator[Callable[[], int]]:
+    """A block in which the first signal is only noted: yields a function that says which one came, 0 for none.
+
+    The second does what it would have done outside of the block. In other threads than the main one nothing changes.
+
+    >>> with postponed() as stopping:
+    ...     os.kill(os.getpid(), signal.SIGTERM)
+    ...     stopping()
+    15
+    """
+    asked = 0
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: 0
+        return
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        nonlocal asked
+        if not asked:
+            asked = number
+            if not _is_worker:
+                _tell(MESSAGE)
+        elif not _is_worker:
+            _do(before[number], number, frame)
+
+    before = {number: signal.signal(number, handle) for number in _heeded()}
+    try:
+        yield lambda: asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _heeded() -> list[int]:
+    """The signals that are not ignored. None: somebody else's handler, outside of Python, which could not be put
+    back."""
+    return [number for number in NUMBERS if signal.getsignal(number) not in (signal.SIG_IGN, None)]
+
+
+def _do(handler: Callable[[int, FrameType | None], object] | int | None, number: int, frame: FrameType | None) -> None:
+    if callable(handler):
+        handler(number, frame)
+    else:
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+
+
+def _tell(text: str) -> None:
+    """Written past Python's buffers, which may be in the middle of another line."""
+    with suppress(OSError):
+        os.write(2, f"\n{text}\n".encode())
