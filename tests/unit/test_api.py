@@ -8,6 +8,7 @@ import torch
 from torch_geometric.data import Data
 
 import graphmae as gm
+from graphmae.experiments import pretrain as pretraining
 from graphmae.runtime.errors import ConfigError, DataError, InputError
 from raw_files import write_reddit
 
@@ -199,3 +200,20 @@ def test_overlapping_splits_and_a_single_class_are_refused(tiny: Data) -> None:
     tiny.train_mask = tiny.train_mask | tiny.test_mask
     with pytest.raises(DataError, match="4 nodes are in both the train and the test split"):
         gm.evaluate(small(), tiny)
+
+
+def test_a_model_of_own_parts_is_trained_as_asked(monkeypatch) -> None:
+    """The schedule, clipping and batch size reach the training under their own names."""
+    seen = {}
+    monkeypatch.setattr(pretraining, "pretrain", lambda *given, **named: seen.update(train=given[2]))
+    data = gm.data.load("synthetic").graphs[0]
+    model = gm.GraphMAE(
+        encoder=gm.encoders.GCN(in_channels=data.num_features, hidden_channels=8),
+        decoder=gm.decoders.GCN(in_channels=8, out_channels=data.num_features),
+        mask=gm.masking.RandomNodeMask(rate=0.5),
+        loss=gm.losses.ScaledCosineError(),
+    )
+    gm.pretrain(model, data, 3, lr=0.01, weight_decay=0.1, schedule="constant", clip_norm=2.0, progress=False)
+    train = seen["train"]
+    assert (train.epochs, train.lr, train.weight_decay) == (3, 0.01, 0.1)
+    assert (train.schedule, train.clip_norm, train.optimizer) == ("constant", 2.0, "adam")
