@@ -17,7 +17,6 @@ from torch import nn
 from .. import kernels
 from ..config import Evaluation
 from ..data import GraphSet
-from ..encoders import StackedEncoder
 from ..inference.embedding import READOUTS, embed_graphs, every_layer
 from ..runtime.errors import DataError
 from ..runtime.seed import preserved_randomness
@@ -80,7 +79,7 @@ def weisfeiler_lehman(evaluator: GraphEvaluator, make_encoder: MakeEncoder, seed
 
 def layers_of(encoder: nn.Module) -> str:
     """Which layers are the encoder's embedding."""
-    return encoder.output if isinstance(encoder, StackedEncoder) else "last"
+    return str(encoder.output) if getattr(encoder, "num_outputs", 0) else "last"
 
 
 def _row(folds: Sequence[FoldScores], held: Reading) -> Row:

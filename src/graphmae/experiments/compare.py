@@ -264,9 +264,11 @@ class _Arena:
         return found
 
     def _recipe(self, name: str, settings: Sequence[str]) -> Recipe:
-        needs = getattr(methods.REGISTRY.get(name), "needs_encoder", "")
+        kind: Any = methods.REGISTRY.get(name)
+        needs, of_task = getattr(kind, "needs_encoder", ""), getattr(kind, "of_task", {})
         change = [f"encoder.name={needs}"] if needs else []
-        made = self.base.override(*change, f"method.name={name}", *settings)
+        fitting = of_task.get(self.dataset.task, ())
+        made = self.base.override(*change, f"method.name={name}", *fitting, *settings)
         methods.check(made)
         return made
 
