@@ -10,20 +10,21 @@ import numpy as np
 from numba import njit
 
 from ..data import GraphSet
+from .smo import FAST
 from .weisfeiler_lehman import wl_colours
 
-WIDTH, STEPS, EPOCHS, RATE = 128, 2, 10, 0.025  # as published
+WIDTH, STEPS, RATE, LAST_RATE, NEGATIVES = 128, 2, 0.025, 1e-4, 5  # as published
 RAREST = 5  # a word that occurs less often is left out
-SAMPLE = 1e-4  # words of a larger share are taken less often
-NEGATIVES = 5
-LAST_RATE = 1e-4
+# Differs: published are 10 epochs in which words of a share above 1e-4 are mostly skipped. In sets of graphs these are
+# nearly all words, and rows stay where they began: on MUTAG the inner folds give 66 %, with the settings here 88 %.
+EPOCHS = 50
 
 
 def graph2vec(graphs: GraphSet, seed: int, epochs: int = EPOCHS) -> np.ndarray:
     """[G, 128] one row per graph; the same for the same seed.
 
     L = −Σ log σ(u_w · v_g) − Σ log σ(−u_w′ · v_g) over the words w of each graph g and five random words w′ for each,
-    drawn by their count to the power ¾. Frequent words are skipped at random, as in word2vec.
+    drawn by their count to the power ¾; the rate falls along a line.
     """
     random = np.random.default_rng(seed)
     owner, word, count = _words(graphs)
@@ -31,15 +32,13 @@ def graph2vec(graphs: GraphSet, seed: int, epochs: int = EPOCHS) -> np.ndarray:
     if not len(word):
         return rows
     out = np.zeros((len(count), WIDTH), np.float32)
-    share = count / count.sum()
-    kept = np.minimum(1.0, np.sqrt(SAMPLE / share) + SAMPLE / share)
     noise = np.cumsum(count**0.75)
     for epoch in range(epochs):
-        taken = random.permutation(np.flatnonzero(random.random(len(word)) < kept[word]))
-        others = np.searchsorted(noise, random.random((len(taken), NEGATIVES)) * noise[-1], side="right")
-        done = (epoch + np.arange(len(taken)) / max(1, len(taken))) / epochs
+        order = random.permutation(len(word))
+        others = np.searchsorted(noise, random.random((len(word), NEGATIVES)) * noise[-1], side="right")
+        done = (epoch + np.arange(len(word)) / len(word)) / epochs
         rates = (RATE - (RATE - LAST_RATE) * done).astype(np.float32)
-        _learn(rows, out, owner[taken], word[taken], others, rates)
+        _learn(rows, out, owner[order], word[order], others, rates)
     return rows
 
 
@@ -56,7 +55,7 @@ def _words(graphs: GraphSet) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return owner[often], number.reshape(-1), count
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, fastmath=FAST)
 def _learn(rows, out, owner, word, others, rates):  # type: ignore[no-untyped-def]
     """One pass of gradient descent, a word at a time; `rows` and `out` are changed in place."""
     width = rows.shape[1]

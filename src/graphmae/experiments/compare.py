@@ -64,7 +64,7 @@ def compare(
 
     For each, `budget` settings are tried and the one best on validation is run with `seeds`. Of nodes, test labels take
     no part in that; of whole graphs, validation is the inner folds, which between them hold every graph. A method that
-    works with one encoder alone (MVGRL) has that, in the same width. Without labels there is nothing to choose by, and
+    works with one encoder alone (MVGRL) has that, as wide and deep. Without labels there is nothing to choose by, and
     links alone are scored. What `out` already holds of the same comparison is not run again.
     """
     used, numbers = resolve_device(device), check_seeds(seeds)

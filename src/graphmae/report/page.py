@@ -107,7 +107,7 @@ def method_nodes(results: Path) -> str:
 
 
 def method_graphs(results: Path) -> str:
-    """InfoGraph and GraphCL on the seven sets of graphs, with both inputs; MVGRL and graph2vec with labels or degrees."""
+    """InfoGraph and GraphCL on seven sets of graphs, with both inputs; MVGRL and graph2vec with labels or degrees."""
     heads = [
         "", "input", "InfoGraph", "GraphCL", "their encoder untrained", "MVGRL", "its encoder untrained", "graph2vec",
         "InfoGraph, published", "GraphCL, published", "MVGRL, published", "graph2vec, published",
