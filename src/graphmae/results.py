@@ -25,6 +25,7 @@ ROW_LABELS = {
     "netmf": "NetMF, the graph alone",
     "netmf-propagated": "NetMF and averaged features",
     "wl": "Weisfeiler–Lehman kernel",
+    "graph2vec": "graph2vec",
     "ecfp-linear": "ECFP, linear model",
     "ecfp-forest": "ECFP, random forest",
     "untrained": "untrained encoder",

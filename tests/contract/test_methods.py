@@ -24,6 +24,11 @@ def test_contract(name: str) -> None:
     testing.check_method(lambda width: methods.build(recipe(name), width))
 
 
+def test_contract_of_mvgrl_for_whole_graphs() -> None:
+    made = recipe("mvgrl", "method.level=graph", "encoder.num_layers=2", "encoder.output=all")
+    testing.check_method(lambda width: methods.build(made, width))
+
+
 @pytest.mark.parametrize("name", methods.names())
 def test_it_is_trained_saved_loaded_embedded_and_evaluated(name: str, tmp_path: Path) -> None:
     result = gm.run(
@@ -106,7 +111,7 @@ OPTIONS: dict[str, dict[str, tuple[Any, ...]]] = {
     "gae": {"variational": ("true",), "negatives": (2,)},
     "maskgae": {"rate": (0.2,), "kind": ("path",), "walk": (1, "method.kind=path"), "degree": (1.0,),
                 "decoder_channels": (8,), "decoder_dropout": (0.7,), "leaky": ("true",)},
-    "mvgrl": {},
+    "mvgrl": {"level": ("graph",)},
     "infograph": {},
     "graphcl": {"augmentations": ("['noise']",), "rate": (0.5, "method.augmentations=['drop-node']"),
                 "keep": (0.6, "method.augmentations=['subgraph']"), "both": ("true",), "readout": ("mean",),

@@ -54,8 +54,8 @@ def evaluate(
 
     The encoder is fixed; seeds vary the probe and the baselines. A graph with labels y but no masks gets a random
     split. A set of graphs is evaluated in ten folds by a support vector machine on pooled embeddings, compared with raw
-    features, an untrained encoder and, with "wl" among evaluation.baselines, the Weisfeiler–Lehman kernel. Only
-    evaluation.* can be set.
+    features, an untrained encoder and, with "wl" or "graph2vec" among evaluation.baselines, the Weisfeiler–Lehman
+    kernel or rows learned from its words. Only evaluation.* can be set.
 
     Example: graphmae evaluate runs/mine nodes.csv edges.csv --label topic --seeds 0-4
 

@@ -76,7 +76,7 @@ class Evaluation:
     # the score that is reported first
     rule: Literal["last", "best-validation", "converged", "folds", "chosen"] = "last"
     # "all": every one that applies. Nodes: raw, averaged, propagated, netmf, netmf-propagated, untrained, supervised;
-    # whole graphs: raw, untrained, wl.
+    # whole graphs: raw, untrained, wl, graph2vec.
     baselines: tuple[str, ...] = ("all",)
     supervised_lr: float = 0.005
     supervised_weight_decay: float = 5e-4

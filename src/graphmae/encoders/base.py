@@ -25,10 +25,13 @@ class Encoder(nn.Module):
         takes_adjacency: whether `edge_index` may be a `kernels.Adjacency`, sorted once, instead of a tensor.
         records_steps: whether a training step can be recorded on CUDA and replayed, also on batches that are filled up
             with rows of zeros: shapes do not depend on values, and nothing waits for the device.
+        num_outputs: how many layers stand side by side where its attribute `output` is set from "last" to "all"; 0: it
+            has no such attribute.
     """
 
     in_channels: int
     out_channels: int
+    num_outputs: int = 0
     takes_adjacency: bool = False
     records_steps: bool = False
 
@@ -72,6 +75,10 @@ class StackedEncoder(Encoder):
     def out_channels(self) -> int:  # type: ignore[override]
         widths = [int(block.width) for block in self.blocks]  # type: ignore[arg-type]
         return sum(widths) if self.output == "all" else widths[-1]
+
+    @property
+    def num_outputs(self) -> int:  # type: ignore[override]
+        return len(self.blocks)
 
     def takes_masked(self, on_cuda: bool) -> bool:
         """Whether the input may be a `MaskedInput`."""

@@ -17,11 +17,11 @@ from torch import nn
 from .. import kernels
 from ..config import Evaluation
 from ..data import GraphSet
-from ..encoders import StackedEncoder
 from ..inference.embedding import READOUTS, embed_graphs, every_layer
 from ..runtime.errors import DataError
 from ..runtime.seed import preserved_randomness
 from .evaluator import Evaluator, MakeEncoder, Row, baseline, evaluates
+from .graph2vec import graph2vec
 from .svm import MANY, FoldScores, Pooled, Reading, check_folds, kernel_folds, summary, svm_folds
 from .untrained import settled
 from .weisfeiler_lehman import ITERATIONS, wl_kernels
@@ -78,9 +78,16 @@ def weisfeiler_lehman(evaluator: GraphEvaluator, make_encoder: MakeEncoder, seed
     return [_row(kernel_folds(kernels_of, evaluator.labels, seed, held), held) for seed in seeds]
 
 
+@baseline("graph", "graph2vec", fixed=True)
+def graph_to_vector(evaluator: GraphEvaluator, make_encoder: MakeEncoder, seeds: Sequence[int]) -> list[Row]:
+    """Rows learned from Weisfeiler–Lehman words, for each seed anew."""
+    rows = ((seed, graph2vec(evaluator.dataset, seed)) for seed in seeds)
+    return [evaluator.score_rows(Pooled({evaluator.settings.readout: found[None]}), seed) for seed, found in rows]
+
+
 def layers_of(encoder: nn.Module) -> str:
     """Which layers are the encoder's embedding."""
-    return encoder.output if isinstance(encoder, StackedEncoder) else "last"
+    return str(encoder.output) if getattr(encoder, "num_outputs", 0) else "last"
 
 
 def _row(folds: Sequence[FoldScores], held: Reading) -> Row:

@@ -66,7 +66,7 @@ def compare(
 
     For each, `budget` settings are tried and the one best on validation is run with `seeds`. Of nodes, test labels take
     no part in that; of whole graphs, validation is the inner folds, which between them hold every graph. A method that
-    works with one encoder alone (MVGRL) has that, in the same width. Without labels there is nothing to choose by, and
+    works with one encoder alone (MVGRL) has that, as wide and deep. Without labels there is nothing to choose by, and
     links alone are scored. What `out` already holds of the same comparison is not run again.
     """
     used, numbers = resolve_device(device), check_seeds(seeds)
@@ -268,9 +268,11 @@ class _Arena:
         return found
 
     def _recipe(self, name: str, settings: Sequence[str]) -> Recipe:
-        needs = getattr(methods.REGISTRY.get(name), "needs_encoder", "")
+        kind: Any = methods.REGISTRY.get(name)
+        needs, of_task = getattr(kind, "needs_encoder", ""), getattr(kind, "of_task", {})
         change = [f"encoder.name={needs}"] if needs else []
-        made = self.base.override(*change, f"method.name={name}", *settings)
+        fitting = of_task.get(self.dataset.task, ())
+        made = self.base.override(*change, f"method.name={name}", *fitting, *settings)
         methods.check(made)
         return made
 

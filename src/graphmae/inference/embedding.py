@@ -14,7 +14,6 @@ from torch_geometric.data import Data
 from .. import kernels
 from ..batching import Batch, GraphStore
 from ..data import Dataset
-from ..encoders import StackedEncoder
 from ..methods import Method
 from ..runtime.device import resolve_device
 from ..runtime.errors import ConfigError, DataError, GraphMAEError, unknown
@@ -126,12 +125,13 @@ def _refuse_not_finite(rows: Tensor, what: str, x: Tensor | None = None) -> None
 @contextmanager
 def every_layer(encoder: nn.Module) -> Iterator[int]:
     """A block in which the encoder gives all its layers side by side, the last one last; yields how many those are."""
-    if not isinstance(encoder, StackedEncoder):
+    count = int(getattr(encoder, "num_outputs", 0))
+    if not count:
         yield 1
         return
-    before, encoder.output = encoder.output, "all"
+    before, encoder.output = encoder.output, "all"  # type: ignore[assignment]
     try:
-        yield len(encoder.blocks)
+        yield count
     finally:
         encoder.output = before
 

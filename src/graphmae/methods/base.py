@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -38,6 +39,7 @@ class Method(nn.Module):
             they are kept with the state of a training, and not in a checkpoint.
         tasks: kinds of data it learns from: "node" (one graph), "graph" (many), "molecule".
         needs_encoder: the name of the only encoder it works with, where there is one.
+        of_task: task → what a recipe for it sets, as `--set` takes it, where the defaults are for another task.
         fixed_shapes: whether its steps can be recorded wherever its encoder's can.
         changes_edges: whether it hides edges from the encoder: features of edges are then needed one by one.
         loss_is_criterion: whether the loss is `criterion` of something and nothing else.
@@ -51,6 +53,7 @@ class Method(nn.Module):
     training_only: ClassVar[tuple[str, ...]] = ()
     tasks: ClassVar[tuple[str, ...]] = ("node", "graph", "molecule")
     needs_encoder: ClassVar[str] = ""
+    of_task: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     fixed_shapes: ClassVar[bool] = False
     changes_edges: ClassVar[bool] = False
     loss_is_criterion: ClassVar[bool] = True

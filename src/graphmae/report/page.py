@@ -9,7 +9,9 @@ from pathlib import Path
 from .ablations import ablation_table, curve_table, decay_table, effects_table
 from .ledger import SIGNIFICANT, Entry, cell, compared, nested, p_cell, paired, published_cell, read_ledger
 from .paper import (
+    DEGREE_METHOD,
     GAMMAS,
+    GRAPH2VEC,
     GRAPH_METHODS,
     GRAPH_SETS,
     MASK_RATES,
@@ -105,17 +107,27 @@ def method_nodes(results: Path) -> str:
 
 
 def method_graphs(results: Path) -> str:
-    """InfoGraph and GraphCL on the seven sets of graphs, with both inputs."""
-    out = ["| | input | InfoGraph | GraphCL | their encoder untrained | InfoGraph, published | GraphCL, published |"]
-    out.append("|---" * 7 + "|")
+    """InfoGraph and GraphCL on seven sets of graphs, with both inputs; MVGRL and graph2vec with labels or degrees."""
+    heads = [
+        "", "input", "InfoGraph", "GraphCL", "their encoder untrained", "MVGRL", "its encoder untrained", "graph2vec",
+        "InfoGraph, published", "GraphCL, published", "MVGRL, published", "graph2vec, published",
+    ]  # fmt: skip
+    out = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     for group, title in GRAPH_SETS.items():
         ledger = read_ledger(results / f"method-{group}.json")
         kinds = {"": "constant", "-degree": "degrees"} if group in WITHOUT_LABELS else {"": "labels"}
         for kind, said in kinds.items():
             cells = [cell(_scores(ledger, name + kind, "pretrained", "folds")) for name in GRAPH_METHODS]
             cells.append(cell(_scores(ledger, f"infograph{kind}", "untrained", "folds")))
-            cells += [published_cell(_published(ledger, name)) if not kind else "–" for name in GRAPH_METHODS]
-            out.append(f"| {title} | {said} | {' | '.join(cells)} |")
+            figures = [published_cell(_published(ledger, name)) if not kind else "–" for name in GRAPH_METHODS]
+            if said == "constant":
+                cells, figures = [*cells, *["–"] * 3], [*figures, *["–"] * 2]
+            else:
+                rows = ("pretrained", "untrained", "graph2vec")
+                cells += [cell(_scores(ledger, DEGREE_METHOD, row, "folds")) for row in rows]
+                figures.append(published_cell(_published(ledger, DEGREE_METHOD)))
+                figures.append("{:.2f} ± {:.2f}".format(*GRAPH2VEC[group]) if group in GRAPH2VEC else "–")
+            out.append(f"| {title} | {said} | {' | '.join([*cells, *figures])} |")
     return "\n".join(out)
 
 

@@ -37,7 +37,7 @@ def test_all_baselines_are_those_that_apply() -> None:
         "untrained",
         "supervised",
     )
-    assert fitted(Evaluation(), graphs()).baselines == ("raw", "untrained", "wl")
+    assert fitted(Evaluation(), graphs()).baselines == ("raw", "untrained", "wl", "graph2vec")
     assert fitted(Evaluation(baselines=()), graphs()).baselines == ()
 
 
