@@ -38,7 +38,7 @@ def test_a_folder_of_graphs_is_pre_trained_on_and_evaluated_in_ten_folds(tmp_pat
     assert result.scores != result.column("pretrained", "inner")
     header, lines = result.table()
     assert header == ["", "accuracy, ten folds", "accuracy, ten folds, reading chosen inside", "inner folds"]
-    assert len(lines) == 4
+    assert len(lines) == 5
     z = gm.embed(tmp_path / "run" / "seed-0", folder, readout="mean+max")
     assert z.shape == (60, 64)
     assert gm.embed(tmp_path / "run" / "seed-0", folder, level="node")[0].shape[1] == 32
