@@ -32,13 +32,13 @@ def recipe(folder: Path, *changes: str) -> gm.config.Recipe:
 def test_a_folder_of_graphs_is_pre_trained_on_and_evaluated_in_ten_folds(tmp_path: Path) -> None:
     folder = write_rings_and_stars(tmp_path / "shapes")
     result = gm.run(recipe(folder), seeds=[0, 1], out=tmp_path / "run", progress=False)
-    assert set(result.rows()) == {"raw", "untrained", "wl", "pretrained"}
+    assert set(result.rows()) == {"raw", "untrained", "wl", "graph2vec", "pretrained"}
     assert result.rule == "folds"
     assert 80 < result.mean <= 100
     assert result.scores != result.column("pretrained", "inner")
     header, lines = result.table()
     assert header == ["", "accuracy, ten folds", "accuracy, ten folds, reading chosen inside", "inner folds"]
-    assert len(lines) == 4
+    assert len(lines) == 5
     z = gm.embed(tmp_path / "run" / "seed-0", folder, readout="mean+max")
     assert z.shape == (60, 64)
     assert gm.embed(tmp_path / "run" / "seed-0", folder, level="node")[0].shape[1] == 32

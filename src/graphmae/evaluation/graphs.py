@@ -45,9 +45,9 @@ class GraphEvaluator(Evaluator):
         pooled = pooled_layers(encoder, self.dataset, self.device)
         return [self.score_rows(pooled, seed, layers_of(encoder)) for seed in seeds]
 
-    def score_rows(self, pooled: Pooled, seed: int, layers: str = "last") -> Row:
-        """One representation of every graph, read as the recipe says and as each fold chooses."""
-        held = Reading(layers, self.settings.readout, self.settings.standardize)
+    def score_rows(self, pooled: Pooled, seed: int, layers: str = "last", readout: str = "") -> Row:
+        """One representation of every graph, read as the recipe says (or by `readout`) and as each fold chooses."""
+        held = Reading(layers, readout or self.settings.readout, self.settings.standardize)
         chooses = self.settings.choose or self.settings.rule == "chosen"
         readings = pooled.readings() if chooses else [held]
         return _row(svm_folds(pooled, self.labels, seed, readings, held), held)
@@ -81,8 +81,8 @@ def weisfeiler_lehman(evaluator: GraphEvaluator, make_encoder: MakeEncoder, seed
 @baseline("graph", "graph2vec", fixed=True)
 def graph_to_vector(evaluator: GraphEvaluator, make_encoder: MakeEncoder, seeds: Sequence[int]) -> list[Row]:
     """Rows learned from Weisfeiler–Lehman words, for each seed anew."""
-    rows = ((seed, graph2vec(evaluator.dataset, seed)) for seed in seeds)
-    return [evaluator.score_rows(Pooled({evaluator.settings.readout: found[None]}), seed) for seed, found in rows]
+    rows = ((seed, graph2vec(evaluator.dataset, seed)) for seed in seeds)  # of graphs: there is nothing to pool
+    return [evaluator.score_rows(Pooled({"mean": found[None]}), seed, readout="mean") for seed, found in rows]
 
 
 def layers_of(encoder: nn.Module) -> str:

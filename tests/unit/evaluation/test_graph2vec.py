@@ -67,10 +67,10 @@ def test_sets_without_a_word_that_occurs_often() -> None:
 
 
 def test_it_is_a_row_scored_as_any_other_embedding() -> None:
-    settings = Evaluation(baselines=("graph2vec",), readout="sum")
+    settings = Evaluation(baselines=("graph2vec",), readout="mean+max")
     evaluator = evaluator_for(graphs(), settings, torch.device("cpu"))
     evaluator.prepare([3])  # it needs no encoder
     row = evaluator._known["graph2vec", 3]
     y = evaluator.dataset.y.numpy()
     assert row.scores["folds"] == svm_scores(graph2vec(evaluator.dataset, 3), y, 3)["folds"]
-    assert row.folds["held"] == "last · sum · unscaled"
+    assert row.folds["held"] == "last · mean · unscaled"
