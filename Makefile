@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 export GOMP_SPINCOUNT ?= 3000
 
-.PHONY: demo test lint unit wheel lowest clean
+.PHONY: demo test lint unit strict wheel lowest clean
 
 demo: $(STAMP)
 	$(BIN)/graphmae demo
@@ -19,6 +19,12 @@ lint: $(STAMP)
 
 unit: $(STAMP)
 	$(BIN)/python -m pytest -n auto --dist loadfile
+
+# The same tests without a network, with a home that cannot be written, in random order, and no file left open. Linux.
+strict: $(STAMP)
+	mkdir -p build/home
+	unshare --map-root-user --net --mount sh -c 'mount -t tmpfs -o ro tmpfs build/home && HOME=$$PWD/build/home \
+	$(BIN)/python -W error::ResourceWarning -m pytest -n auto --dist loadfile --random-order'
 
 # The wheel as a user gets it: alone in an empty environment, without extras.
 WHEEL := build/wheel

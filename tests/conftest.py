@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,11 @@ import torch
 from torch_geometric.data import Data
 
 from graphmae.runtime.compiled import limit_threads
+
+# Started in the background or under nohup, some signals are ignored, and every process below inherits that.
+for _number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    if signal.getsignal(_number) == signal.SIG_IGN:
+        signal.signal(_number, signal.default_int_handler if _number == signal.SIGINT else signal.SIG_DFL)
 
 if workers := int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", 0)):  # each its own cores: shared ones wait endlessly
     threads = max(1, (os.cpu_count() or 1) // workers)
