@@ -68,6 +68,15 @@ json.dump([said, sorted(sys.modules)], sys.stdout)
 """
 
 
+CONFIG = {
+    "format": 2,
+    "kind": "pretrained",
+    "method": {"name": "graphmae"},
+    "encoder": {"name": "gat"},
+    "inputs": {},
+}
+
+
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
     (tmp_path / "nodes.csv").write_text("id,size,topic\n" + "".join(f"n{i},{i % 7},t{i % 2}\n" for i in range(30)))
@@ -80,7 +89,7 @@ def place(tmp_path: Path) -> Path:
     (tmp_path / "broken.toml").write_text("[train\n")
     (tmp_path / "run").mkdir()
     (tmp_path / "run/recipe.json").write_text("{}")
-    (tmp_path / "run/config.json").write_text(json.dumps({"format": 2, "kind": "pretrained", "inputs": {}}))
+    (tmp_path / "run/config.json").write_text(json.dumps(CONFIG))
     return tmp_path
 
 

@@ -126,6 +126,8 @@ def impute(
     With `out` (.csv, .tsv, .parquet) the table is also written there, cells that were not empty as they are.
     """
     check_out(out, (".csv", ".tsv", ".parquet"))
+    if out is not None and Path(out).resolve() == Path(nodes).resolve():
+        raise InputError(f"--out {out} is the table itself: its gaps would be lost; choose another file")
     edge_files = [edges] if isinstance(edges, str | Path) else list(edges)
     opened, dataset, _ = _opened(model, [nodes, *edge_files], columns)
     before = read_table(nodes, lambda names: [dataset.id_name])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 import torch
 
@@ -12,8 +12,7 @@ from ..runtime.errors import DataError
 from .checks import LARGEST, LARGEST_RAW, check_graph, check_size
 from .edge_data import with_loops, with_usable_weights
 from .nodes import NodeDataset
-
-Features = Literal["row-normalize", "standardize", "raw"]
+from .treatment import Features
 
 
 def prepare(

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Literal, get_args
 
 from ..runtime.structure import problems, shown
-from .scaling import Features
-from .tables.structure import NAMES
 
+Features = Literal["row-normalize", "standardize", "raw"]
+
+STEPS = (2, 3, 4)  # of random walks whose return is counted
+STRUCTURE = ("degree", "neighbours' degree", *(f"return in {k} steps" for k in STEPS))
 OF_COLUMNS: dict[str, dict[str, Any]] = {
-    "number": {"mean": float, "std": float, "logarithmic": bool, "says_missing": bool, "notation?": str},
+    "number": {
+        "mean": float, "std": float, "logarithmic": bool, "says_missing": bool, "notation?": str, "usual?": float
+    },
     "boolean": {"says_missing": bool},
     "category": {"levels": [str], "other": bool, "says_missing": bool, "folded?": bool, "salt?": str},
     "text": {"words": [str], "weights": [float], "salt?": str},
     "vector": {"mean": [float], "std": float, "says_missing": bool},
     "ignore": {},
-}
+}  # fmt: skip
 MOMENTS = {"mean": [float], "std": [float]}
 STATISTICS = {
     "nodes": int,
@@ -34,6 +38,8 @@ TABLE = {
     "columns": [Any],
     "structure": Any,
     "edge_kinds": [str],
+    "edge_columns?": {str: Any},
+    "edge_features?": MOMENTS,
     "names?": {str: str},
     "statistics?": STATISTICS,
     "private?": bool,
@@ -76,23 +82,41 @@ def _of_moments(moments: Mapping[str, Any], where: str) -> list[str]:
 
 
 def _of_table(inputs: Mapping[str, Any]) -> list[str]:
-    found: list[str] = []
-    for number, column in enumerate(inputs["columns"]):
-        where = f"inputs.columns[{number}]"
-        kind = column.get("kind") if isinstance(column, Mapping) else None
-        if not isinstance(kind, str) or kind not in OF_COLUMNS:
-            return [f"{where} must be an object with a kind: {', '.join(OF_COLUMNS)}"]
-        found += problems(column, {"name": str, "kind": str, **OF_COLUMNS[kind]}, where)
-        if found:
-            return found
-        found += _of_column(column, where)
+    found = _of_columns(inputs["columns"], "inputs.columns")
+    if not found and "edge_columns" in inputs:
+        found = _of_edges(inputs["edge_columns"])
+    if not found and "edge_features" in inputs:
+        found = _of_moments(inputs["edge_features"], "inputs.edge_features")
+    if found:
+        return found
     if inputs["structure"] is not None:
         found += problems(inputs["structure"], MOMENTS, "inputs.structure") or _of_moments(
             inputs["structure"], "inputs.structure"
         )
-        if not found and len(inputs["structure"]["mean"]) != len(NAMES):
-            found.append(f"inputs.structure must have {len(NAMES)} means")
+        if not found and len(inputs["structure"]["mean"]) != len(STRUCTURE):
+            found.append(f"inputs.structure must have {len(STRUCTURE)} means")
     return found or (_of_statistics(inputs) if "statistics" in inputs else [])
+
+
+def _of_edges(stored: Mapping[str, Any]) -> list[str]:
+    """Columns of edges: a weight, a time, others."""
+    found = problems(stored, {"weight?": Any, "time?": Any, "columns": [Any]}, "inputs.edge_columns")
+    for role in ("weight", "time"):
+        if not found and role in stored:
+            found = _of_columns([stored[role]], f"inputs.edge_columns.{role}")
+    return found or _of_columns(stored["columns"], "inputs.edge_columns.columns")
+
+
+def _of_columns(columns: Sequence[Any], where: str) -> list[str]:
+    for number, column in enumerate(columns):
+        each = f"{where}[{number}]"
+        kind = column.get("kind") if isinstance(column, Mapping) else None
+        if not isinstance(kind, str) or kind not in OF_COLUMNS:
+            return [f"{each} must be an object with a kind: {', '.join(OF_COLUMNS)}"]
+        form = {"name": str, "kind": str, **OF_COLUMNS[kind]}
+        if found := problems(column, form, each) or _of_column(column, each):
+            return found
+    return []
 
 
 def _of_column(column: Mapping[str, Any], where: str) -> list[str]:

@@ -73,12 +73,12 @@ def compare(
     if budget < 1:
         raise InputError(f"budget must be at least 1, not {budget}")
     dataset = with_split(dataset)
-    names = list(names) or [name for name in methods.names() if _fits(name, dataset)]
+    names = list(names) or [name for name in methods.names() if methods.learns_from(name, dataset.task)]
     for name in names:
         if name not in methods.names():
             raise InputError(unknown("method", name, methods.names()))
-        if not _fits(name, dataset):
-            raise InputError(f"{name} is not for {dataset.name}: it learns from {_kinds(name)}")
+        if not methods.learns_from(name, dataset.task):
+            raise InputError(f"{name} is not for {dataset.name}: it learns from {methods.kinds_of_data(name)}")
     check_memory(dataset, base, used)
     arena = _Arena(dataset, base, numbers, used, display, imports)
     if links and arena.has_links and (reason := arena.no_links()):
@@ -341,14 +341,3 @@ def _has_labels(dataset: Any) -> bool:
     if dataset.task == "node":
         return bool(dataset.splits)
     return getattr(dataset, "y", None) is not None
-
-
-def _fits(name: str, dataset: Dataset) -> bool:
-    return dataset.task in methods.REGISTRY.get(name).tasks or (  # type: ignore[attr-defined]
-        dataset.task == "none" and "node" in methods.REGISTRY.get(name).tasks  # type: ignore[attr-defined]
-    )
-
-
-def _kinds(name: str) -> str:
-    words = {"node": "single graphs", "graph": "many graphs", "molecule": "molecules"}
-    return " and ".join(words[task] for task in methods.REGISTRY.get(name).tasks)  # type: ignore[attr-defined]

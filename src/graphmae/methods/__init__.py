@@ -3,7 +3,7 @@
 Register your own with `@graphmae.methods.register("my-method")`.
 """
 
-from .base import REGISTRY, Method
+from .base import REGISTRY, Method, kinds_of_data, learns_from
 from .bgrl import BGRL
 from .build import build, check, rehearse
 from .cca_ssg import CCASSG
@@ -43,6 +43,8 @@ __all__ = [
     "NeighbourhoodMAE",
     "build",
     "check",
+    "kinds_of_data",
+    "learns_from",
     "names",
     "register",
     "rehearse",

@@ -153,3 +153,15 @@ class Method(nn.Module):
 
         with tempfile.TemporaryDirectory() as folder:
             return to_hub(save(self, folder), name, private)
+
+
+def learns_from(name: str, task: str) -> bool:
+    """Whether a registered method learns from data of this task; a graph without one is one for nodes."""
+    tasks: tuple[str, ...] = REGISTRY.get(name).tasks  # type: ignore[attr-defined]
+    return ("node" if task == "none" else task) in tasks
+
+
+def kinds_of_data(name: str) -> str:
+    """What a registered method learns from, in words."""
+    words = {"node": "single graphs", "graph": "many graphs", "molecule": "molecules"}
+    return " and ".join(words[task] for task in REGISTRY.get(name).tasks)  # type: ignore[attr-defined]

@@ -109,13 +109,15 @@ def fit_edge_columns(
         report.problem(problem, name)
     report.repairs += trial.repairs
     report.notes += [f"{name}: {note}" for note in trial.notes]
+    unfit = set()
     for role, named in asked.items():
         if named and named not in table.column_names:
             report.problem(f"{unknown('column', named, table.column_names)} (data.{role})", name)
         elif named and (why := _unfit(role, named, fitted, table)):
             report.problem(f"the column {named!r} cannot be the {role} of edges: {why}", name)
+            unfit.add(role)
     chosen: dict[str, Column] = {}
-    for role in ("time", "weight"):
+    for role in (role for role in ("time", "weight") if role not in unfit):
         free = [column for column in fitted.values() if column not in chosen.values()]
         column = fitted.get(asked.get(role, "")) or _by_name(role, free, table, asked)
         if column is not None:

@@ -63,8 +63,12 @@ def without_point(values: pa.ChunkedArray) -> pa.ChunkedArray | None:
 
 
 def as_ids(values: pa.ChunkedArray) -> pa.Array:
-    """Cells as ids are compared while it is not yet known which columns hold them."""
-    return pc.replace_substring_regex(as_text(values).combine_chunks(), r"\.0+$", "")
+    """Cells as ids are compared while it is not yet known which columns hold them.
+
+    00779 may have been read as a number in one table and, beside other text, as it is written in the other.
+    """
+    text = pc.replace_substring_regex(as_text(values).combine_chunks(), r"\.0+$", "")
+    return pc.replace_substring_regex(text, "^0+([0-9]+)$", r"\1")
 
 
 def share_among(values: pa.ChunkedArray, ids: pa.Array) -> float:

@@ -13,6 +13,7 @@ from .columns import distinct_levels, spellings_merged
 from .report import Report, count, some
 
 MOST_CLASSES = 1000
+RARE = 3  # nodes of a class, below which it may be a slip of the pen
 PARTS = {"train": "train", "training": "train", "val": "val", "valid": "val", "validation": "val", "dev": "val",
          "test": "test", "testing": "test"}  # fmt: skip
 
@@ -32,6 +33,10 @@ def read_labels(values: pa.ChunkedArray, name: str, report: Report) -> tuple[np.
         )
     y = np.full(len(values), -1, dtype=np.int64)
     y[known] = numbers
+    sizes = np.bincount(y[known], minlength=len(classes)) if known.any() else np.empty(0)
+    if rare := [each for each, size in zip(classes, sizes, strict=False) if size < RARE]:
+        many = count(len(rare), "class has", "classes have")
+        report.note(f"label {name!r}: {many} one or two nodes ({some(rare, 6)}): typing errors?")
     unlabelled = int((~known).sum())
     many = count(len(classes), "class", "classes")
     extra = f"; {count(unlabelled, 'node has', 'nodes have')} none" if unlabelled else ""

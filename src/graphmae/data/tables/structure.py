@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from ...runtime.compiled import compiled
+from ..treatment import STEPS, STRUCTURE
 
-STEPS = (2, 3, 4)
+NAMES = STRUCTURE
 MAX_WORK = 4_000_000_000  # sums of squared degrees beyond it take minutes: return probabilities are left out there
-NAMES = ("degree", "neighbours' degree", *(f"return in {k} steps" for k in STEPS))
 
 
 def structural_features(edge_index: np.ndarray, nodes: int) -> np.ndarray:

@@ -295,3 +295,29 @@ def test_a_name_is_not_doubted_for_a_few_strays(tmp_path: Path) -> None:
     edges = "source,target\n" + "".join(f"{i},{i + 2}\n" for i in range(2, 10))
     with pytest.raises(DataError, match=r"2 edges of 8 in e.csv name nodes that are not in the node table"):
         graph_of(tmp_path, nodes, edges)
+
+
+def test_ids_with_leading_zeros_beside_ids_that_are_text(tmp_path: Path) -> None:
+    """One table's ids look like numbers, the other's do not, for a few ids nobody knows: 00779 is the same in both."""
+    (tmp_path / "nodes.csv").write_text("sku,price\n" + "".join(f"{i:05d},{i % 7}.5\n" for i in range(40)))
+    edges = [f"{i:05d},{(i * 7 + 1) % 40:05d},{i % 3 + 1}" for i in range(40)]
+    (tmp_path / "edges.csv").write_text("von,nach,menge\n" + "\n".join([*edges, "X0,00001,2"]) + "\n")
+    graph = from_tables(tmp_path / "nodes.csv", tmp_path / "edges.csv", quiet=True)
+    assert graph.id_name == "sku" and graph.ids.to_pylist()[:2] == ["00000", "00001"]
+    assert graph.graphs[0].edge_index.size(1) > 70
+
+
+def test_classes_of_one_or_two_nodes_are_named(tmp_path: Path) -> None:
+    kinds = ["office", "garden"] * 10 + ["gardxx"]
+    nodes = {"id": list(range(21)), "size": [i % 5 for i in range(21)], "kind": kinds}
+    edges = {"source": list(range(20)), "target": list(range(1, 21))}
+    graph = from_tables(nodes, edges, label="kind", quiet=True)
+    assert any("gardxx" in note and "typing" in note for note in graph.report.notes)
+
+
+def test_a_weight_that_is_a_category_is_refused_without_warnings(recwarn: pytest.WarningsRecorder) -> None:
+    nodes = {"id": list(range(6)), "size": [1, 2, 3, 4, 5, 6]}
+    edges = {"source": [0, 1, 2, 3, 4], "target": [1, 2, 3, 4, 5], "art": ["a", "b", "a", "b", "a"]}
+    with pytest.raises(DataError, match="cannot be the weight"):
+        from_tables(nodes, edges, weight="art", quiet=True)
+    assert not [each for each in recwarn if each.category is RuntimeWarning]
