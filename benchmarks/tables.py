@@ -124,17 +124,6 @@ def criterion() -> str:
     return "\n".join(lines)
 
 
-def best_of_settings() -> str:
-    """The default beside the settings that did best on validation, all trained in full."""
-    lines = ["| | default | best on validation | its settings |", "|---|---|---|---|"]
-    for graph, kinds in load("criterion.json").items():
-        if full := kinds.get("full"):
-            best = max(full.values(), key=lambda one: one["embedding validation"])
-            shown = ", ".join(f"`{text}`" for text in best["changes"]) or "the default"
-            lines.append(f"| {graph} | {full['0']['embedding test']:.1f} | {best['embedding test']:.1f} | {shown} |")
-    return "\n".join(lines)
-
-
 def performance() -> str:
     """Time of an epoch and peak memory, ours against stock PyG."""
     lines = []
@@ -230,7 +219,6 @@ TABLES = {
     "worth-classes": worth_classes,
     "worth-links": worth_links,
     "criterion": criterion,
-    "best-of-settings": best_of_settings,
 }
 FILES = ("README.md", "docs/own-graph.md", "docs/results.md", "docs/methods.md")
 FIGURES = ROOT / "docs/figures"

@@ -14,7 +14,6 @@ from sklearn.linear_model import LogisticRegression
 from torch import Tensor
 
 STRENGTHS = tuple(10.0**power for power in range(-2, 7))
-CLEARLY = 0.005  # worse, of validation accuracy
 MAX_ROWS = 20_000  # more labels than this take longer than the training
 Rows = tuple[Tensor, Tensor]
 
@@ -36,6 +35,7 @@ def linear_model_score(train: Rows, val: Rows, test: Rows) -> dict[str, float] |
         span = np.linalg.qr(x.T)[0]
         x, val_x, test_x = x @ span, val_x @ span, test_x @ span
     best, score, worse = -1.0, 0.0, 0
+    clearly = len(val_y) ** -0.5  # two standard errors of an accuracy, at most
     model = LogisticRegression(max_iter=300, warm_start=True)
     for strength in STRENGTHS:
         with warnings.catch_warnings():
@@ -43,7 +43,7 @@ def linear_model_score(train: Rows, val: Rows, test: Rows) -> dict[str, float] |
             model.set_params(C=strength).fit(x / scale, y)
         if (quality := float(model.score(val_x / scale, val_y))) > best:
             best, score = quality, float(model.score(test_x / scale, test_y))
-        worse = worse + 1 if quality < best - CLEARLY else 0
+        worse = worse + 1 if quality < best - clearly else 0
         if worse == 2:
             break
     return {"converged": 100 * score, "validation-converged": 100 * best}
