@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -97,7 +99,8 @@ print("compiled")
 """
 
 
-def test_the_kernels_compile_for_a_device() -> None:
+def test_the_kernels_compile_for_a_device(tmp_path: Path) -> None:
     pytest.importorskip("triton", reason="Triton is not installed")
-    done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, timeout=300)
+    env = {**os.environ, "TRITON_CACHE_DIR": str(tmp_path)}  # the home may be read-only
+    done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, timeout=300, env=env)
     assert done.stdout.strip() == "compiled", done.stderr
