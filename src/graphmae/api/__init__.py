@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .nodes import links as links
     from .nodes import similar as similar
     from .pretraining import pretrain as pretrain
+    from .reporting import report as report
     from .tuning import tune as tune
 
 # Command → the module of its function, in the order of `graphmae --help`; the command itself is cli/COMMAND.py.
@@ -44,6 +45,7 @@ COMMANDS = {
     "impute": "nodes",
     "links": "nodes",
     "compare": "comparison",
+    "report": "reporting",
     "tune": "tuning",
     "finetune": "finetuning",
     "predict": "finetuning",
