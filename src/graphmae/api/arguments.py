@@ -47,9 +47,9 @@ def check_arguments(
 ) -> None:
     """Refuse files, folders, names and keys that cannot be right, in about a second.
 
-    `data` are the paths of tables or of a graph, or the name of a set, `runs` folders of runs, `columns` those of tables by their role, `file`
-    any other file; `kind` is what the `checkpoint` must hold, `out` the folder of a new run. With `own_parts`, recipes
-    may have other keys, and data sets other names.
+    `data` are the paths of tables or of a graph, or the name of a set, `runs` folders of runs, `columns` those of
+    tables by their role, `file` any other file; `kind` is what the `checkpoint` must hold, `out` the folder of a new
+    run. With `own_parts`, recipes may have other keys, and data sets other names.
     """
     for name in device.split(","):
         check_device(name)

@@ -66,7 +66,8 @@ def pretrain(
     cross-validation on the labels a probe may see, those of training and validation; `model.trained_on["selected"]`
     says which and why. Score such a model on other labels, as `evaluate` does.
 
-    With `report`, `out` gets a page that shows the run (see `report`). Training may stop before the last epoch, where a recipe has `train.patience`: `model.trained_on` says when and why.
+    With `report`, `out` gets a page that shows the run (see `report`). Training may stop before the last epoch, where a
+    recipe has `train.patience`: `model.trained_on` says when and why.
 
     >>> model = pretrain("auto", ["nodes.csv", "edges.csv"], out="runs/mine")  # doctest: +SKIP
     """

@@ -14,7 +14,7 @@ def demo(
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder of the run (default: runs/demo).")] = None,
     data: DataRoot = None,
 ) -> None:
-    """The whole story on real data: pre-train on CiteSeer without labels, compare with the baselines, show it on a page.
+    """The whole story on real data: pre-train on CiteSeer without labels, compare with the baselines, show it.
 
     CiteSeer comes from the data root, its origin or a package mirror; without any of them a synthetic citation graph
     is used instead, and a message says so.

@@ -103,11 +103,15 @@ class Dataset:
         """What the nodes' rows are called there (an Arrow array); None: they are just counted."""
         return None
 
+    def graph_ids(self) -> Sequence[str] | None:
+        """What people call the graphs of a set; None: they are just counted."""
+        return None
+
     def facets(self, nodes: Any = None) -> Mapping[str, Sequence[Any] | np.ndarray]:
         """What is known of every point of a map, a node or, of sets of graphs, a graph: column → one value per point.
 
-        Text, with None where nothing is known, or float64, NaN where nothing is. `nodes` is the node table of a graph
-        made of tables, whose columns are then among them.
+        Text, with None where nothing is known, or float64, NaN where nothing is. `nodes` is the table the points
+        are rows of, whose columns are then among them.
         """
         return {}
 

@@ -117,7 +117,9 @@ class GraphSet(Dataset):
         yield self
 
     def facets(self, nodes: Any = None) -> dict[str, Sequence[Any] | np.ndarray]:
-        out: dict[str, Sequence[Any] | np.ndarray] = {} if self.y is None else {"class": [str(c) for c in self.y.tolist()]}
+        out: dict[str, Sequence[Any] | np.ndarray] = (
+            {} if self.y is None else {"class": [str(c) for c in self.y.tolist()]}
+        )
         return {**out, "nodes": self.node_ptr.diff().double().numpy(), "edges": self.edge_ptr.diff().double().numpy()}
 
     def features(self, rows: Tensor | slice) -> Tensor:

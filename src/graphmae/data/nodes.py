@@ -160,7 +160,9 @@ class NodeDataset(Dataset):
         if labels[0].dim() == 2:
             return {"labels": torch.cat([each.sum(1) for each in labels]).double().numpy()}
         name, names = self.label_names()
-        return {name: [None if c < 0 else names[c] if c < len(names) else str(c) for c in torch.cat(list(labels)).tolist()]}
+        return {
+            name: [None if c < 0 else names[c] if c < len(names) else str(c) for c in torch.cat(list(labels)).tolist()]
+        }
 
     def label_names(self) -> tuple[str, Sequence[str]]:
         """(what the labels are called, the classes' names, none where they are just counted)."""

@@ -102,7 +102,9 @@ def points_of(
 
 
 def _notes(what: str, count: int) -> list[str]:
-    return [f"t-SNE has {MOST_TSNE:,} of them, drawn at random: more {what}s take minutes."] if count > MOST_TSNE else []
+    return (
+        [f"t-SNE has {MOST_TSNE:,} of them, drawn at random: more {what}s take minutes."] if count > MOST_TSNE else []
+    )
 
 
 def _errors(model: Any, dataset: Dataset, device: torch.device, most: int) -> Errors:
@@ -152,6 +154,8 @@ def _unusual(errors: Errors, chosen: np.ndarray) -> list[tuple[int, float, float
 
 
 def _ids(dataset: Dataset, at: np.ndarray, of_nodes: bool) -> list[str]:
+    if not of_nodes and (called := dataset.graph_ids()) is not None:
+        return [called[i] for i in at.tolist()]
     known = None if dataset.treatment.get("private") or not of_nodes else dataset.node_ids()
     if known is None:
         return [str(i) for i in at.tolist()]
@@ -187,7 +191,7 @@ def _number(name: str, values: np.ndarray) -> Facet:
 
 def _purities(facets: Sequence[Facet], neighbours: np.ndarray) -> list[Purity]:
     """Of the first categories that may say something, at most three."""
-    out = []
+    out: list[Purity] = []
     for facet in facets:
         if facet.kind != "category" or facet.name in OF_STRUCTURE or len(out) == 3:
             continue

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from ..runtime.errors import InputError
 from ..runtime.files import replacing
 from .page import Points, Sheet
 from .page.charts import Chart, charts_of
-from .page.data import coded
+from .page.levels import coded
 
 FORMATS = ("pdf", "svg")
 COLOURS = ("#0b62b0", "#c24b00", "#00795a", "#a8328f", "#8a6d00", "#5b46c2",
@@ -37,14 +38,13 @@ def write_figures(sheets: Sequence[Sheet], folder: Path) -> list[Path]:
     check_installed()
     import matplotlib
 
-    files = []
+    files: list[Path] = []
     with matplotlib.rc_context(STYLE):
         for chart in charts_of(sheets):
-            files += _saved(folder, chart.id, lambda axes, chart=chart: DRAW[chart.spec["kind"]](axes, chart))
+            files += _saved(folder, chart.id, partial(DRAW[chart.spec["kind"]], chart=chart))
         for number, sheet in enumerate(sheets):
             for name in sheet.points.projections if sheet.points is not None else ():
-                stem = f"map-{number}-{name.lower()}"
-                files += _saved(folder, stem, lambda axes, s=sheet, name=name: _map(axes, s.points, name))
+                files += _saved(folder, f"map-{number}-{name.lower()}", partial(_map, points=sheet.points, name=name))
     return files
 
 
@@ -56,9 +56,9 @@ def _saved(folder: Path, name: str, draw: Callable[[Any], None]) -> list[Path]:
     draw(axes)
     files = [folder / f"{name}.{ending}" for ending in FORMATS]
     for file in files:
-        with replacing(file) as partial:
+        with replacing(file) as unfinished:
             dated = {"CreationDate": None} if file.suffix == ".pdf" else {"Date": None}  # the same bytes every time
-            figure.savefig(partial, format=file.suffix[1:], metadata=dated)
+            figure.savefig(unfinished, format=file.suffix[1:], metadata=dated)
     return files
 
 
@@ -91,7 +91,9 @@ def _intervals(axes: Any, chart: Chart) -> None:
 def _bars(axes: Any, chart: Chart) -> None:
     bars = chart.spec["bars"][::-1]
     axes.barh(range(len(bars)), [bar["value"] for bar in bars], color=COLOURS[0], height=0.7)
-    axes.plot([bar["mark"] for bar in bars], range(len(bars)), "|", color="black", markersize=11, label=chart.spec["mark"])
+    axes.plot(
+        [bar["mark"] for bar in bars], range(len(bars)), "|", color="black", markersize=11, label=chart.spec["mark"]
+    )
     axes.set_yticks(range(len(bars)), [_plain(bar["label"]) for bar in bars])
     axes.set_xlim(0, 100)
     axes.legend(frameon=False, fontsize=8)
@@ -114,7 +116,7 @@ def _scatter(axes: Any, chart: Chart) -> None:
     _labels(axes, chart.spec)
 
 
-DRAW: dict[str, Callable[[Any, Chart], None]] = {
+DRAW: dict[str, Callable[..., None]] = {
     "lines": _lines, "intervals": _intervals, "bars": _bars, "histogram": _histogram, "scatter": _scatter,
 }  # fmt: skip
 

@@ -113,8 +113,12 @@ class Assay(Dataset):
         """The molecules as graphs."""
         return self.store.graphs(range(len(self)))
 
+    def graph_ids(self) -> list[str]:
+        """Rows of the table, counted from 1."""
+        return [f"row {line + 1}" for line in self.store.lines.tolist()]
+
     def facets(self, nodes: Any = None) -> dict[str, Sequence[Any] | np.ndarray]:
-        """What was measured, classes as text; in which part a molecule is; its SMILES."""
+        """What was measured, classes as text; in which part a molecule is; its SMILES; the table's other columns."""
         out: dict[str, Sequence[Any] | np.ndarray] = {}
         for name, values in zip(self.names, self.targets.T, strict=True):
             if self.kind == "classification":
@@ -125,7 +129,18 @@ class Assay(Dataset):
         for part, positions in self.split.items():
             for position in positions.tolist():
                 parts[position] = part
-        return {**out, "split": parts, "SMILES": self.readable}
+        out |= {"split": parts, "SMILES": self.readable}
+        header, rows = ([], []) if nodes is None else read_cells(Path(nodes))
+        for column, name in enumerate(header):
+            cells = [rows[line][column].strip() for line in self.store.lines] if name not in out else []
+            if cells and cells != self.readable:
+                numeric = _is_numeric([[cell] for cell in cells], 0)
+                known = (None if cell.lower() in MISSING else cell for cell in cells)
+                texts: list[Any] = [
+                    float(BOOLEANS.get(cell.lower(), cell)) if cell and numeric else cell for cell in known
+                ]
+                out[name] = np.array([np.nan if cell is None else cell for cell in texts]) if numeric else texts
+        return out
 
     def drawings(self, rows: Sequence[int]) -> tuple[list[bytes], list[str]]:
         readable = self.readable

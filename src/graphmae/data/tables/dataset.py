@@ -129,7 +129,7 @@ def table_facets(nodes: Any, graph: TableGraph) -> dict[str, Sequence[Any] | np.
     table = read_table(nodes, lambda names: [graph.id_name])
     if graph.id_name not in table.column_names:
         return {}
-    place, first = graph.nodes_of(table.column(graph.id_name)), {}
+    place, first = graph.nodes_of(table.column(graph.id_name)), dict[int, int]()
     for row, node in enumerate(place.tolist()):
         first.setdefault(node, row)
     rows = pa.array([first.get(node) for node in range(int(graph.graphs[0].num_nodes))], pa.int64())

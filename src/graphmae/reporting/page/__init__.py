@@ -82,14 +82,16 @@ def by_section(charts: Iterable[Chart]) -> dict[str, list[Chart]]:
 
 
 def settings_table(sheets: Sequence[Sheet]) -> list[dict[str, Any]]:
-    """One row per key of any recipe: its values by run, whether they differ, and where they came from."""
+    """One row per key: its values by run, whether they differ, whether it comes first, and where it is from."""
     keys = list(dict.fromkeys(setting.key for sheet in sheets for setting in sheet.settings))
     rows = []
     for key in keys:
         found = [next((each for each in sheet.settings if each.key == key), None) for sheet in sheets]
         values = ["" if each is None else each.value for each in found]
         reasons = list(dict.fromkeys(each.why for each in found if each is not None and each.why))
-        rows.append({"key": key, "values": values, "differs": len(set(values)) > 1, "why": "; ".join(reasons)})
+        differs = len(set(values)) > 1
+        first = differs or (len(sheets) == 1 and any(each is not None and each.is_changed for each in found))
+        rows.append({"key": key, "values": values, "differs": differs, "first": first, "why": "; ".join(reasons)})
     return rows
 
 

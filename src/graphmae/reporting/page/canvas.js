@@ -51,7 +51,7 @@ class Scene {
   get height() { return this.canvas.clientHeight; }
   /** Pixels of the whole square. */
   get side() { return Math.max(40, Math.min(this.width, this.height) - 36) * this.view.zoom; }
-  get radius() { return Math.min(7, Math.max(1.6, 46 / Math.sqrt(this.count)) * (1 + 0.35 * Math.log2(this.view.zoom))); }
+  get radius() { return Math.min(7, Math.max(1.6, Math.min(4, 130 / Math.sqrt(this.count))) * (1 + 0.35 * Math.log2(this.view.zoom))); }
 
   /** Where point i is, in pixels. */
   at(i) {

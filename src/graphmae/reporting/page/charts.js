@@ -90,13 +90,13 @@ function drawIntervals(spec, width) {
         cut(row.label, Math.floor((narrow ? width : left) / FONT)));
       if (row.kind === 'method') name.setAttribute('font-weight', '600');
       drawing.append(name);
-      const said = `${row.label}: ${written(row.mean)}`;
+      const said = `${row.label}: ${row.text}`;
       if (row.low !== undefined) drawing.append(shape('line', {class: `whisker ${kind}`, x1: x(row.low), x2: x(row.high), y1: y, y2: y}));
       const mark = row.kind === 'published'
         ? shape('rect', {class: `mark ${kind}`, x: x(row.mean) - 5, y: y - 5, width: 10, height: 10, 'stroke-width': 2, transform: `rotate(45 ${x(row.mean)} ${y})`})
         : shape('circle', {class: `mark ${kind}`, cx: x(row.mean), cy: y, r: 5.5});
       mark.append(shape('title', {}, said));
-      drawing.append(mark, shape('text', {class: 'value', x: width, y: y + 4, 'text-anchor': 'end'}, written(Number(row.mean.toPrecision(3)))));
+      drawing.append(mark, shape('text', {class: 'value', x: width, y: y + 4, 'text-anchor': 'end'}, row.text));
       top += step;
     }
   }
@@ -118,7 +118,7 @@ function drawBars(spec, width) {
     const y = i * step + (narrow ? 18 : 4);
     drawing.append(shape('text', {class: 'name', x: narrow ? 4 : left - 2, y: narrow ? y - 4 : y + 14, 'text-anchor': narrow ? 'start' : 'end'},
       cut(bar.label, Math.floor((narrow ? width : left) / FONT))));
-    drawing.append(shape('rect', {class: 'mark s0', 'stroke-width': 0, x: x(0), y, width: Math.max(0.5, x(bar.value) - x(0)), height: 18},
+    drawing.append(shape('rect', {class: `mark s${bar.colour % COLOURS}`, 'stroke-width': 0, x: x(0), y, width: Math.max(0.5, x(bar.value) - x(0)), height: 18},
       shape('title', {}, `${bar.label}: ${written(Number(bar.value.toFixed(1)))} % (${spec.mark}: ${written(Number(bar.mark.toFixed(1)))} %)`)));
     drawing.append(shape('line', {class: 'tick', x1: x(bar.mark), x2: x(bar.mark), y1: y - 2, y2: y + 20}));
     drawing.append(shape('text', {class: 'value', x: width, y: y + 14, 'text-anchor': 'end'}, `${Math.round(bar.value)} %`));
@@ -132,14 +132,14 @@ function drawBars(spec, width) {
 
 function drawHistogram(spec, width) {
   const top = Math.max(...spec.counts, 1);
-  const {drawing, x, y} = frame(width, 260, spec, [spec.edges[0], spec.edges[spec.edges.length - 1]], [0, top * 1.05]);
+  const {drawing, x, y} = frame(width, 260, spec, [spec.edges[0], spec.edges[spec.edges.length - 1]], [0, top * 1.15]);
   spec.counts.forEach((count, i) => {
     if (!count) return;
     const from = x(spec.edges[i]), to = x(spec.edges[i + 1]);
     drawing.append(shape('rect', {class: 'mark s0', 'stroke-width': 0, x: from + 0.5, y: y(count), width: Math.max(1, to - from - 1), height: y(0) - y(count)},
       shape('title', {}, `${written(Number(spec.edges[i].toPrecision(3)))} to ${written(Number(spec.edges[i + 1].toPrecision(3)))}: ${written(count)}`)));
   });
-  drawing.append(shape('line', {class: 'tick', x1: x(spec.middle), x2: x(spec.middle), y1: y(top * 1.05), y2: y(0)},
+  drawing.append(shape('line', {class: 'tick', x1: x(spec.middle), x2: x(spec.middle), y1: y(top * 1.15), y2: y(0)},
     shape('title', {}, `median: ${written(spec.middle)}`)));
   drawing.append(shape('text', {class: 'name', x: x(spec.middle) + 5, y: 18}, 'median'));
   return [drawing];

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ...results import shown
+from .levels import MOST_KINDS, ordered
 from .predictions import calibration, number_errors, roc_curve
 from .sheet import Curve, Points, Prediction, Score, Sheet, Spectrum, Table
 
@@ -44,9 +45,18 @@ def charts_of(sheets: Sequence[Sheet]) -> list[Chart]:
         *_curve_charts(sheets),
         *_score_charts(sheets),
         *_spectrum_chart(sheets),
-        *(chart for number, sheet in enumerate(sheets) if sheet.points for chart in _point_charts(number, sheet)),
-        *(chart for number, sheet in enumerate(sheets) for chart in _prediction_charts(number, sheet)),
+        *(
+            _titled(chart, sheet.name if len(sheets) > 1 else "")
+            for number, sheet in enumerate(sheets)
+            for chart in (*_point_charts(number, sheet), *_prediction_charts(number, sheet))
+        ),
     ]
+
+
+def _titled(chart: Chart, run: str) -> Chart:
+    """With the run's name in front, where there are several."""
+    title = chart.title[0].upper() + chart.title[1:]
+    return replace(chart, title=f"{run}: {chart.title}" if run else title)
 
 
 def _curve_charts(sheets: Sequence[Sheet]) -> Iterator[Chart]:
@@ -85,21 +95,27 @@ def _score_charts(sheets: Sequence[Sheet]) -> Iterator[Chart]:
     """One for every metric, so that numbers on one axis mean the same."""
     metrics = list(dict.fromkeys(sheet.metric for sheet in sheets if sheet.scores))
     for place, metric in enumerate(metrics):
-        rows, lines = [], []
+        rows, lines = list[dict[str, Any]](), []
         for sheet in sheets:
             if sheet.metric != metric:
                 continue
             for score in sheet.scores:
                 group = _joined(sheet.name if len(sheets) > 1 else "", score.group)
                 width = score.interval
-                row = {"label": score.label, "mean": score.mean, "kind": score.kind, "group": group}
+                row = {
+                    "label": score.label,
+                    "mean": score.mean,
+                    "text": shown(score.mean, metric),
+                    "kind": score.kind,
+                    "group": group,
+                }
                 rows.append(row if width is None else {**row, "low": score.mean - width, "high": score.mean + width})
                 lines.append([_joined(group, score.label), *_score_cells(score, metric)])
         best = max((row for row in rows if row["kind"] == "method"), key=lambda row: row["mean"], default=rows[0])
         unit = metric if metric == "rmse" else f"{metric}, %"
-        said = (
-            f"{metric} of {len(rows)} rows with 95 % intervals. {best['label']}: {shown(float(best['mean']), metric)}."
-        )
+        several = any("low" in row for row in rows if row["kind"] != "published")
+        lines_say = "Lines are 95 % intervals of the mean." if several else "One seed gives no interval."
+        said = f"{best['label']}: {best['text']}. {lines_say}"
         table = Table(f"Scores, {metric}", ["", "mean", "95 % interval", "seeds"], lines)
         yield Chart(f"scores-{place}", "scores", f"Scores: {metric}", said,
                     {"kind": "intervals", "x": unit, "rows": rows}, table)  # fmt: skip
@@ -118,18 +134,24 @@ def _spectrum_chart(sheets: Sequence[Sheet]) -> Iterator[Chart]:
     for number, sheet, spectrum in there:
         total = np.cumsum(spectrum.shares)
         some = _some(len(total), MOST_STEPS)
+        name = sheet.name if len(sheets) > 1 else "embedding"
         series.append(
-            {"name": sheet.name, "colour": number, "x": [i + 1 for i in some], "y": [100 * float(total[i]) for i in some]}
+            {"name": name, "colour": number, "x": [i + 1 for i in some], "y": [100 * float(total[i]) for i in some]}
         )
     lines = [
         [sheet.name, str(s.width), f"{s.effective_rank:.1f}", *(f"{_needed(s, share)}" for share in (0.5, 0.9, 0.99))]
         for _, sheet, s in there
     ]
-    said = "; ".join(f"{sheet.name}: effective rank {s.effective_rank:.1f} of {s.width}" for _, sheet, s in there)
+    said = "; ".join(
+        _joined(sheet.name if len(sheets) > 1 else "", f"effective rank {s.effective_rank:.1f} of {s.width}")
+        for _, sheet, s in there
+    )
     head = ["", "width", "effective rank", "directions for 50 %", "for 90 %", "for 99 % of the variance"]
     spec = {"kind": "lines", "x": "directions, the largest first", "y": "share of the variance, %", "series": series,
             "from": 0, "to": 100}  # fmt: skip
-    yield Chart("spectrum", "quality", "Directions the embedding uses", said + ".", spec, Table("Effective rank", head, lines))
+    yield Chart(
+        "spectrum", "quality", "Directions the embedding uses", said + ".", spec, Table("Effective rank", head, lines)
+    )
 
 
 def _needed(spectrum: Spectrum, share: float) -> int:
@@ -138,27 +160,29 @@ def _needed(spectrum: Spectrum, share: float) -> int:
 
 
 def _point_charts(number: int, sheet: Sheet) -> Iterator[Chart]:
-    points, prefix = sheet.points, f"{sheet.name}: "
-    assert points is not None
+    if (points := sheet.points) is None:
+        return
     for place, purity in enumerate(points.purity):
+        order = {name: place for place, name in enumerate(ordered({name: n for name, n, *_ in purity.levels}))}
+        levels = sorted(purity.levels, key=lambda level: order[level[0]])
         bars = [
-            {"label": name, "value": 100 * share, "mark": 100 * chance, "count": count}
-            for name, count, share, chance in purity.levels
+            {"label": name, "value": 100 * share, "mark": 100 * chance, "colour": min(order[name], MOST_KINDS)}
+            for name, _, share, chance in levels
         ]
-        lines = [[name, f"{n:,}", f"{share:.0%}", f"{chance:.0%}"] for name, n, share, chance in purity.levels]
+        lines = [[name, f"{n:,}", percent(share), percent(chance)] for name, n, share, chance in levels]
         said = (
-            f"Of the {purity.k} nearest neighbours of a {points.what}, {purity.mean:.0%} have the same {purity.facet}; "
-            f"by chance it would be {purity.chance:.0%}."
+            f"Of the {purity.k} nearest neighbours of a {points.what}, {percent(purity.mean)} have the same "
+            f"{purity.facet}; by chance it would be {percent(purity.chance)}."
         )
         spec = {"kind": "bars", "x": "neighbours of the same kind, %", "bars": bars, "mark": "by chance"}
         head = [purity.facet, f"{points.what}s", "same kind", "by chance"]
-        yield Chart(f"purity-{number}-{place}", "quality", f"{prefix}neighbourhood purity by {purity.facet}", said, spec,
+        yield Chart(f"purity-{number}-{place}", "quality", f"neighbourhood purity by {purity.facet}", said, spec,
                     Table("Neighbourhood purity", head, lines))  # fmt: skip
     if points.errors is not None and np.isfinite(points.errors).any():
-        yield _histogram(f"errors-{number}", prefix, points)
+        yield _histogram(f"errors-{number}", points)
 
 
-def _histogram(name: str, prefix: str, points: Points) -> Chart:
+def _histogram(name: str, points: Points) -> Chart:
     assert points.errors is not None
     known = points.errors[np.isfinite(points.errors)]
     low, high = float(known.min()), float(known.max())
@@ -172,13 +196,13 @@ def _histogram(name: str, prefix: str, points: Points) -> Chart:
     spec = {"kind": "histogram", "x": "reconstruction error, 1 − cosine", "y": f"{points.what}s",
             "edges": edges.tolist(), "counts": counts.tolist(), "middle": middle}  # fmt: skip
     table = Table("Reconstruction errors", ["error", f"{points.what}s"], lines)
-    return Chart(name, "quality", f"{prefix}reconstruction error", said, spec, table)
+    return Chart(name, "quality", "reconstruction error", said, spec, table)
 
 
 def _prediction_charts(number: int, sheet: Sheet) -> Iterator[Chart]:
     classes = [p for p in sheet.predictions if p.kind == "classification" and 0 < (p.measured == 1).mean() < 1]
     if classes:
-        yield from _class_charts(number, sheet, classes[:MOST_TARGETS])
+        yield from _class_charts(number, classes[:MOST_TARGETS])
     for place, each in enumerate([p for p in sheet.predictions if p.kind == "regression"][:MOST_TARGETS]):
         errors = number_errors(each.measured, each.predicted)
         some = _some(len(each.measured), MOST_MARKS)
@@ -191,7 +215,7 @@ def _prediction_charts(number: int, sheet: Sheet) -> Iterator[Chart]:
                     Table(f"{each.target}, the first test molecules", ["measured", "predicted"], lines))  # fmt: skip
 
 
-def _class_charts(number: int, sheet: Sheet, classes: Sequence[Prediction]) -> Iterator[Chart]:
+def _class_charts(number: int, classes: Sequence[Prediction]) -> Iterator[Chart]:
     roc, marks, areas, wrong = [], [], [], []
     for colour, each in enumerate(classes):
         false, true, area = roc_curve(each.measured, each.predicted)
@@ -200,26 +224,36 @@ def _class_charts(number: int, sheet: Sheet, classes: Sequence[Prediction]) -> I
         marks.append({"name": each.target, "colour": colour, "x": bins.predicted.tolist(), "y": bins.observed.tolist(),
                       "size": bins.counts.tolist()})  # fmt: skip
         share = float((each.measured == 1).mean())
-        areas.append([each.target, f"{area:.3f}", f"{len(each.measured):,}", f"{share:.0%}"])
+        areas.append([each.target, f"{area:.3f}", f"{len(each.measured):,}", percent(share)])
         wrong += [
             [each.target, f"{p:.2f}", f"{o:.2f}", f"{c:,}"]
             for p, o, c in zip(bins.predicted, bins.observed, bins.counts, strict=True)
         ]
     unit = {"from": 0, "to": 1, "left": 0, "right": 1, "diagonal": True, "square": True}
     said = "; ".join(f"{name}: area {area}" for name, area, *_ in areas)
-    yield Chart(f"roc-{number}", "predictions", f"{sheet.name}: ROC on test molecules", said + ".",
+    yield Chart(f"roc-{number}", "predictions", "ROC on test molecules", said + ".",
                 {"kind": "lines", "x": "false positive rate", "y": "true positive rate", "series": roc, **unit},
                 Table("ROC", ["target", "ROC-AUC", "test molecules", "of class 1"], areas))  # fmt: skip
-    yield Chart(f"calibration-{number}", "predictions", f"{sheet.name}: calibration on test molecules",
+    yield Chart(f"calibration-{number}", "predictions", "calibration on test molecules",
                 "On the diagonal, a predicted probability is the share that was measured as class 1.",
                 {"kind": "lines", "points": True, "x": "predicted probability", "y": "share of class 1",
                  "series": marks, **unit},
                 Table("Calibration", ["target", "predicted", "measured", "molecules"], wrong))  # fmt: skip
 
 
+def percent(share: float) -> str:
+    """
+    >>> percent(0.724)
+    '72 %'
+    """
+    return f"{100 * share:.0f} %"
+
+
 def _some(count: int, most: int) -> list[int]:
     """Positions spread evenly, the first and the last among them."""
-    return list(dict.fromkeys(np.linspace(0, count - 1, min(count, most)).round().astype(int).tolist())) if count else []
+    return (
+        list(dict.fromkeys(np.linspace(0, count - 1, min(count, most)).round().astype(int).tolist())) if count else []
+    )
 
 
 def _joined(*parts: str) -> str:

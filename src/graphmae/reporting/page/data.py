@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from .charts import Chart
+from .levels import coded
 from .pack import packed, quantised, whole_numbers
 from .sheet import Facet, Points, Sheet
 
-MOST_LEVELS = 250  # of a category; the rarest beyond count as one
 LONGEST = 200  # characters of a text
 
 
@@ -51,25 +51,6 @@ def _facet(facet: Facet) -> dict[str, Any]:
     texts = [None if value is None else str(value) for value in facet.values]
     levels, codes = coded(texts)
     return {**out, "levels": [short(level) for level in levels], "codes": packed(whole_numbers(codes))}
-
-
-def coded(texts: Sequence[str | None]) -> tuple[list[str], np.ndarray]:
-    """(kinds, the most frequent first; [n] which one each has, len(kinds) where nothing is known).
-
-    >>> levels, codes = coded(["b", "a", None, "b"])
-    >>> levels, codes.tolist()
-    (['b', 'a'], [0, 1, 2, 0])
-    """
-    counts: dict[str, int] = {}
-    for text in texts:
-        if text is not None:
-            counts[text] = counts.get(text, 0) + 1
-    levels = sorted(counts, key=lambda level: (-counts[level], level))
-    if len(levels) > MOST_LEVELS:
-        levels = [*levels[: MOST_LEVELS - 1], "all others"]
-    place = {level: number for number, level in enumerate(levels)}
-    rest = len(levels) - 1
-    return levels, np.array([len(levels) if text is None else place.get(text, rest) for text in texts], dtype=np.int64)
 
 
 def short(text: str) -> str:

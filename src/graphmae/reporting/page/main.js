@@ -24,7 +24,7 @@ function isDark() {
 }
 
 function repaint() {
-  switcher.setAttribute('aria-pressed', String(isDark()));
+  switcher.textContent = isDark() ? 'Light mode' : 'Dark mode';
   for (const map of Object.values(maps)) map.repaint();
 }
 

@@ -14,7 +14,7 @@ class MapView {
     this.facets = given.facets.map(facet => ({...facet, codes: facet.codes && unpacked(facet.codes), values: facet.kind === 'number' ? unpacked(facet.values) : facet.values}));
     if (given.drawings) this.drawings = {ends: unpacked(given.drawings.ends), bytes: unpacked(given.drawings.bytes), symbols: given.drawings.symbols};
     this.projections = Object.fromEntries(Object.entries(given.projections).map(([name, rows]) => [name, unpacked(rows)]));
-    this.scene = new Scene(this.find('canvas'));
+    this.scene = new Scene(this.find('.stage > canvas'));
     this.tip = this.find('.tip');
     this.fillMenus();
     this.listen();

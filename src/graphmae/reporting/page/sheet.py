@@ -17,15 +17,16 @@ Kind = Literal["baseline", "method", "published"]
 
 @dataclass(frozen=True)
 class Setting:
-    """A value of the recipe and where it came from.
+    """A value of the recipe and where it came from; `is_changed` if not from the recipe that was named.
 
-    >>> Setting("mask.rate", "0.75", "changed: the recipe has 0.5").key
+    >>> Setting("mask.rate", "0.75", "changed: the recipe has 0.5", is_changed=True).key
     'mask.rate'
     """
 
     key: str
     value: str
     why: str = ""
+    is_changed: bool = False
 
 
 @dataclass(frozen=True)
