@@ -135,7 +135,7 @@ def test_a_chart_that_is_missing_is_noticed(browser: Any, tmp_path: Path) -> Non
     ("name", "before", "after", "said"),
     [
         ("charts.js", "append(shape('rect', {class: 'mark s0'", "contains(shape('rect', {class: 'mark s0'", "marks"),
-        ("canvas.js", "pen.drawImage(stamps[group], x, y);", "", "the map is empty"),
+        ("canvas.js", "pen.putImageData(this.image, 0, 0);", "", "the map is empty"),
         ("main.js", "const maps = {};", "const maps = {};\nsetTimeout(() => {throw new Error('planted')});", "planted"),
         ("main.js", "const maps = {};", "const maps = {};\nfetch('https://example.org').catch(() => 0);", "console"),
         ("main.js", "const maps = {};", "const maps = {};\nthrow new Error('planted');", "planted"),
@@ -150,7 +150,7 @@ def test_what_is_broken_is_noticed(
 ) -> None:
     changed(monkeypatch, name, before, after)
     if name == "canvas.js" and not said:
-        changed(monkeypatch, name, "this.chosen >= 0 ? 0.25 : 0.85", "0.85")
+        changed(monkeypatch, name, "this.chosen >= 0 ? 64 : 218", "218")
         said = "not highlighted"
     with pytest.raises(AssertionError, match=said):
         check_page(browser, written(tmp_path, sheet("one", "")))

@@ -21,10 +21,10 @@ def projections(rows: np.ndarray, seed: int = 0) -> dict[str, np.ndarray]:
     ['PCA']
     """
     unit = rows.astype(np.float64) / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+    if unit.shape[1] < 2:
+        unit = np.column_stack([unit, np.zeros((len(unit), 2 - unit.shape[1]))])
     reduced = principal(unit, min(WIDTH, unit.shape[1]))
-    flat = np.zeros((len(rows), 2), np.float32)
-    flat[:, : reduced.shape[1]] = reduced[:, :2]
-    out = {"PCA": flat}
+    out = {"PCA": reduced[:, :2].astype(np.float32)}
     some = np.sort(np.random.default_rng(seed).permutation(len(rows))[:MOST_TSNE])
     if len(some) >= 5 and np.ptp(reduced):
         out["t-SNE"] = _placed(len(rows), some, _tsne(reduced[some], seed))

@@ -1,4 +1,4 @@
-// The canvas of a map: thousands of points, drawn in one go per colour, found again through a grid.
+// The canvas of a map: thousands of points, painted pixel by pixel, found again through a grid.
 
 const NONE = 65535;
 const CELLS = 128;
@@ -14,6 +14,12 @@ function shuffled(n) {
     [order[i], order[j]] = [order[j], order[i]];
   }
   return order;
+}
+
+/** [red, green, blue] of #rgb or #rrggbb. */
+function channels(colour) {
+  const digits = colour.slice(1).length === 3 ? [...colour.slice(1)].map(digit => digit + digit).join('') : colour.slice(1);
+  return [0, 2, 4].map(first => parseInt(digits.slice(first, first + 2), 16));
 }
 
 /** Points on a square of 65,535 steps; what is drawn, how, and which is where. */
@@ -129,49 +135,64 @@ class Scene {
     });
   }
 
-  /** A disc of one colour, drawn once and copied for every point. */
-  stamp(colour, radius, ratio) {
-    const size = Math.ceil(2 * radius * ratio) + 2;
-    const stamp = document.createElement('canvas');
-    stamp.width = stamp.height = size;
-    const pen = stamp.getContext('2d');
-    pen.fillStyle = colour;
-    pen.beginPath();
-    pen.arc(size / 2, size / 2, radius * ratio, 0, 2 * Math.PI);
-    pen.fill();
-    return stamp;
-  }
-
   draw() {
     const {pen, canvas} = this;
-    const ratio = window.devicePixelRatio || 1, {width, height, radius} = this;
+    const ratio = window.devicePixelRatio || 1, {width, height} = this;
     if (!width || !height || !this.places || !this.groups) return;
     const began = performance.now();
-    if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {
+    if (!this.image || this.image.width !== Math.round(width * ratio) || this.image.height !== Math.round(height * ratio)) {
       canvas.width = Math.round(width * ratio);
       canvas.height = Math.round(height * ratio);
+      this.image = pen.createImageData(canvas.width, canvas.height);
     }
-    pen.setTransform(1, 0, 0, 1, 0, 0);
-    pen.fillStyle = styled('--back');
-    pen.fillRect(0, 0, canvas.width, canvas.height);
-    pen.globalAlpha = this.chosen >= 0 ? 0.25 : 0.85;
-    const side = this.side, half = Math.ceil(radius * ratio) + 1;
-    const stamps = this.colours.map(colour => this.stamp(colour, radius, ratio));
-    const ax = side * ratio / 65534, bx = (width / 2 - this.view.x * side) * ratio - half;
-    const ay = -side * ratio / 65534, by = (height / 2 + this.view.y * side) * ratio - half;
-    for (let k = 0; k < this.count; k++) {
-      const i = this.shuffled[k], group = this.groups[i];
-      if (this.hidden[group] || !this.has(i)) continue;
-      const x = this.places[2 * i] * ax + bx, y = this.places[2 * i + 1] * ay + by;
-      if (x < -2 * half || y < -2 * half || x > canvas.width || y > canvas.height) continue;
-      pen.drawImage(stamps[group], x, y);
-    }
-    pen.globalAlpha = 1;
+    this.paint(this.image, ratio);
+    pen.putImageData(this.image, 0, 0);
     pen.setTransform(ratio, 0, 0, ratio, 0, 0);
     this.marks();
     this.drawings++;
     canvas.dataset.drawn = this.drawings;
     canvas.dataset.milliseconds = (performance.now() - began).toFixed(1);
+  }
+
+  /** All points into the image, pixel by pixel: many times faster than asking the canvas for every disc. */
+  paint(image, ratio) {
+    const {data, width, height} = image, {side, places, groups, hidden} = this;
+    const [red, green, blue] = channels(styled('--back'));
+    new Uint32Array(data.buffer).fill((255 << 24 | blue << 16 | green << 8 | red) >>> 0);
+    const colours = this.colours.map(channels);
+    const size = Math.ceil(this.radius * ratio), disc = this.disc(this.radius * ratio, width, this.chosen >= 0 ? 64 : 218);
+    const ax = side * ratio / 65534, bx = (this.width / 2 - this.view.x * side) * ratio;
+    const ay = -side * ratio / 65534, by = (this.height / 2 + this.view.y * side) * ratio;
+    for (let k = 0; k < this.count; k++) {
+      const i = this.shuffled[k], group = groups[i];
+      if (hidden[group] || !this.has(i)) continue;
+      const x = Math.round(places[2 * i] * ax + bx), y = Math.round(places[2 * i + 1] * ay + by);
+      if (x < -size || y < -size || x >= width + size || y >= height + size) continue;
+      const whole = x > size && y > size && x < width - size - 1 && y < height - size - 1;
+      const [r, g, b] = colours[group], at = y * width + x;
+      for (let m = 0; m < disc.length; m += 4) {
+        if (!whole) {
+          const px = x + disc[m + 2], py = y + disc[m + 3];
+          if (px < 0 || py < 0 || px >= width || py >= height) continue;
+        }
+        const place = 4 * (at + disc[m]), share = disc[m + 1];
+        data[place] += (r - data[place]) * share >> 8;
+        data[place + 1] += (g - data[place + 1]) * share >> 8;
+        data[place + 2] += (b - data[place + 2]) * share >> 8;
+      }
+    }
+  }
+
+  /** The pixels of a disc, four numbers each: where from its middle, how much of the colour (of 256), x and y. */
+  disc(radius, width, most) {
+    const out = [], reach = Math.ceil(radius);
+    for (let y = -reach; y <= reach; y++) {
+      for (let x = -reach; x <= reach; x++) {
+        const cover = Math.min(1, Math.max(0, radius + 0.5 - Math.hypot(x, y)));
+        if (cover) out.push(y * width + x, Math.round(cover * most), x, y);
+      }
+    }
+    return Int32Array.from(out);
   }
 
   /** The chosen point, lines to its neighbours, and the one under the pointer. */

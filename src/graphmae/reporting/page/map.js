@@ -209,7 +209,7 @@ class MapView {
     const missing = scene.has(i) ? null : element('p', {class: 'hint'}, 'This projection was made without it: choose another.');
     const clear = element('button', {type: 'button'}, 'Clear');
     clear.addEventListener('click', () => this.choose(-1));
-    panel.replaceChildren(element('h4', {}, this.ids[i]), ...(missing ? [missing] : []), ...this.described(i), element('p', {}, `Nearest ${this.what}s:`), element('ol', {}, ...list), clear);
+    panel.replaceChildren(element('div', {class: 'head'}, element('h4', {}, this.ids[i]), clear), ...(missing ? [missing] : []), ...this.described(i), element('p', {}, `Nearest ${this.what}s:`), element('ol', {}, ...list));
   }
 
   /** Choose a point and bring it into view. */
