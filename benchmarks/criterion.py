@@ -2,8 +2,8 @@
 
     python -m benchmarks.criterion photo --settings 0-29 --device cuda
 
-Thirty settings around the defaults, the same for all graphs: a probe's accuracy (random 10 / 10 / 80 splits) beside what
-can be measured without labels. Setting 0 is the default. Results are added to benchmarks/results/criterion.json;
+Thirty settings around the defaults, the same for all graphs: a probe's accuracy (random 10 / 10 / 80 splits) beside
+what can be measured without labels. Setting 0 is the default. Results are added to benchmarks/results/criterion.json;
 docs/own-graph.md has their rank correlations, and how far the default is from the best of all.
 """
 
