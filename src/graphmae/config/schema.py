@@ -41,7 +41,10 @@ class Train:
     deterministic: bool = (
         False  # on CUDA the same bits every time, by plain kernels: slower; on the CPU it is always so
     )
-    batch_size: int = 1  # graphs per step, where there are several
+    batch_size: int = 1  # graphs per step, where there are several; of several processes, of all together
+    accumulate: int = 1  # batches whose gradients make one step of the optimiser, as one batch of all of them would
+    checkpoint_activations: bool = False  # compute layers of the encoder again for their gradients: slower, less memory
+    sync_norm: bool = True  # of several processes: batch norms look at the nodes of all, not each at its own
     parts: int = 1  # the number of pieces of a graph that is too large at once, batch_size of them per step
     tensorboard: bool = False  # write what TensorBoard shows beside the run's metrics
     patience: int = 0  # stop when the loss has not improved for this many epochs; 0: never
@@ -50,6 +53,7 @@ class Train:
         return [
             *_below(self.epochs, 1, "train.epochs"),
             *_below(self.batch_size, 1, "train.batch_size"),
+            *_below(self.accumulate, 1, "train.accumulate"),
             *_below(self.parts, 1, "train.parts"),
             *_below(self.patience, 0, "train.patience"),
             *_below(self.warmup, 0, "train.warmup"),

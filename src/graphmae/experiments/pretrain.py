@@ -22,12 +22,14 @@ from ..runtime.device import numerics
 from ..runtime.errors import DataError, InputError, NotFinite
 from ..runtime.seed import check_seeds, preserved_randomness
 from ..training import Journal, Outcome, Plateau, pretrain_model, quiet, tensorboard
+from ..training.distributed import ALONE, Ranks
 from ..training.progress import Display
 from .folder import RunFolder
 from .memory import check_memory
 
 logger = logging.getLogger("graphmae")
 HUGE = 1e6  # a feature beyond it is more likely to be why a loss overflows than the learning rate
+APPROXIMATED = "nodes and graphs were compared with those of the same process, not with all of a batch"
 AfterEpoch = Callable[[int], dict[str, Any] | None]
 
 
@@ -42,6 +44,7 @@ def pretrain_once(
     display: Display = quiet,
     label: str = "pretrain",
     facts: Mapping[str, Any] | None = None,
+    ranks: Ranks = ALONE,
 ) -> Method:
     """The model a recipe describes, pre-trained on a data set and nothing else; with a folder, saved there.
 
@@ -55,12 +58,24 @@ def pretrain_once(
         check(model, dataset, recipe.train, stored=folder is not None)
         if folder is not None:
             held.enter_context(folder.claim({**recipe.to_dict(), "seed": seed}, resume))
-            folder.write_recipe_toml(to_toml(recipe))
-            if folder.holds_model:
-                folder.delete_states()
+            if ranks.is_first:
+                folder.write_recipe_toml(to_toml(recipe))
+            if ranks.agree(folder.holds_model):
+                if ranks.is_first:
+                    folder.delete_states()
                 return pretrained.load(folder.path)
-        pretrain(model, dataset, recipe.train, device, folder=folder, resume=resume, display=display, label=label)
-        if folder is not None:
+        pretrain(
+            model,
+            dataset,
+            recipe.train,
+            device,
+            folder=folder,
+            resume=resume,
+            display=display,
+            label=label,
+            ranks=ranks,
+        )
+        if folder is not None and ranks.is_first:
             folder.delete_states()
     return model
 
@@ -121,8 +136,9 @@ def pretrain(
     display: Display = quiet,
     label: str = "pretrain",
     after_epoch: Sequence[AfterEpoch] = (),
+    ranks: Ranks = ALONE,
 ) -> Outcome:
-    """Train a model in place; with a folder, resumably, and saved there with its metrics.
+    """Train a model in place; with a folder, resumably, and saved there with its metrics, by rank 0.
 
     A single graph may be trained in parts; with patience, training ends when the loss stops improving. The state to
     resume from stays: its folder's owner deletes it when everything is done.
@@ -136,17 +152,21 @@ def pretrain(
     hooks, journal = list(after_epoch), Journal(label, display)
     if folder is not None:
         journal = Journal(label, display, folder.metrics, state=folder.state, resume=resume)
-        journal.log = tensorboard(folder.tensorboard) if settings.tensorboard else None
+        journal.log = tensorboard(folder.tensorboard) if settings.tensorboard and ranks.is_first else None
     plateau = None
     if settings.patience:  # the loss over always the same draws, without dropout
         plateau = Plateau(partial(steady_loss, model, dataset.pretrain_graphs(), device), settings.patience)
         hooks.append(plateau)
     try:
-        outcome = pretrain_model(model, dataset, settings, device, after_epoch=hooks, journal=journal)
+        outcome = pretrain_model(model, dataset, settings, device, after_epoch=hooks, journal=journal, ranks=ranks)
     except NotFinite as error:
         suspect = _suspect_column(dataset)
         raise (NotFinite(f"{str(error).rpartition(';')[0]}; {suspect}") if suspect else error) from None
     model.trained_on["epochs"] = outcome.epochs
+    if ranks.size > 1:
+        model.trained_on["processes"] = ranks.size
+        if not model.is_sum_of_parts:
+            model.trained_on["approximated"] = APPROXIMATED
     if plateau is not None and outcome.epochs < settings.epochs:
         stopped = f"stopped after {outcome.epochs} of {settings.epochs} epochs: {plateau.reason()}"
         model.trained_on["ended"] = stopped
@@ -154,7 +174,7 @@ def pretrain(
     model.eval()
     if model.views is not None:
         model.views.to(device).settle(model.encoder, graphs)
-    if folder is not None:
+    if folder is not None and ranks.is_first:
         pretrained.save(model, folder.path)
     return outcome
 

@@ -37,6 +37,7 @@ __all__ = [
     "aggregate",
     "attend",
     "batch_norm",
+    "chosen",
     "chosen_within",
     "column_sums",
     "cosine",
@@ -208,6 +209,11 @@ def chosen_within(sizes: Tensor, starts: Tensor, counts: Tensor, total: int) -> 
 def has(device: str) -> bool:
     """Whether the fast kernels for "cpu" or "cuda" are there and were not overridden."""
     return _choice.get() in ("auto", device) and not (device == "cpu" and is_forked()) and _fast(device) is not None
+
+
+def chosen() -> str:
+    """The implementation that is forced in this thread, for `use`; "auto": none."""
+    return _choice.get()
 
 
 @contextmanager

@@ -30,6 +30,8 @@ class NeighbourhoodMAE(GraphMAE):
         own: ε, what a node's own features count.
     """
 
+    is_sum_of_parts = False  # targets are scaled over the batch
+
     def __init__(
         self,
         encoder: nn.Module,

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 import torch
 
+from . import ranks
 from .errors import InputError
 from .values import check_device
 
@@ -16,13 +17,22 @@ NumericMode = tuple[bool, bool, bool, str]
 
 
 def resolve_device(name: str | torch.device = "auto") -> torch.device:
-    """'auto' is CUDA where there is one, else the CPU."""
+    """'auto' is CUDA where there is one, else the CPU. Each of several processes has a GPU of its own."""
     if isinstance(name, torch.device):
         return name
     check_device(name)
     device = torch.device(("cuda" if torch.cuda.is_available() else "cpu") if name == "auto" else name)
     if device.type == "cuda" and not torch.cuda.is_available():
         raise InputError(f"device {name!r} was asked for, but torch sees no CUDA device; use --device cpu")
+    if device.type == "cuda" and ranks.size() > 1:
+        if device.index is not None:
+            raise InputError(f"device {name!r}: under torchrun every process takes its own GPU; use --device cuda")
+        if ranks.local_size() > torch.cuda.device_count():
+            raise InputError(
+                f"torchrun started {ranks.local_size()} processes here and there are {torch.cuda.device_count()} GPUs; "
+                f"use --nproc-per-node {torch.cuda.device_count()} or --device cpu"
+            )
+        return torch.device("cuda", ranks.local_rank())
     if device.type == "cuda" and device.index is not None and device.index >= torch.cuda.device_count():
         raise InputError(f"device {name!r}: there are only {torch.cuda.device_count()} CUDA devices")
     return device

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from graphmae.batching import Shuffled
 from graphmae.runtime.errors import GraphMAEError, InputError, Interrupted
 from graphmae.runtime.seed import seed_everything
-from graphmae.training import Journal, Trainer, TrainingState, make_optimizer, make_schedule
+from graphmae.training import Journal, Ranks, Trainer, TrainingState, make_optimizer, make_schedule
 
 X = torch.rand(16, 4, generator=torch.Generator().manual_seed(0))
 
@@ -158,7 +158,7 @@ def test_a_hook_can_stop_the_training() -> None:
 
 def test_only_rank_0_writes(tmp_path: Path) -> None:
     for rank in (1, 0):
-        line(rank=rank, journal=Journal(metrics=tmp_path / "metrics.jsonl")).fit([X[:, :3]], 2)
+        line(ranks=Ranks(rank), journal=Journal(metrics=tmp_path / "metrics.jsonl")).fit([X[:, :3]], 2)
         assert (tmp_path / "metrics.jsonl").exists() == (rank == 0)
 
 
