@@ -44,6 +44,8 @@ class Method(nn.Module):
         changes_edges: whether it hides edges from the encoder: features of edges are then needed one by one.
         loss_is_criterion: whether the loss is `criterion` of something and nothing else.
         tries: what is worth trying, the usual value first, written as for `graphmae tune`: "mask.rate=0.5,0.75".
+        of_seeds: what it learns of a batch of seeds with sampled neighbours, in words; "": it cannot.
+        reach: how far from a seed, in steps, codes are looked at by the loss.
         views: what an embedding is made of beside what the encoder learned; None: nothing.
         inputs: how features and self-loops were treated; stored with the weights.
         trained_on: what it was trained on, for the model card; stored as well.
@@ -57,6 +59,7 @@ class Method(nn.Module):
     fixed_shapes: ClassVar[bool] = False
     changes_edges: ClassVar[bool] = False
     loss_is_criterion: ClassVar[bool] = True
+    of_seeds: ClassVar[str] = ""
     tries: tuple[str, ...] = ()
 
     def __init__(self) -> None:
@@ -77,6 +80,10 @@ class Method(nn.Module):
     @property
     def uses_edge_codes(self) -> bool:
         return self.changes_edges and bool(getattr(self.encoder, "edge_channels", 0))
+
+    @property
+    def reach(self) -> int:
+        return 0
 
     def loss(self, batch: Batch) -> Tensor:
         """The pre-training loss of one random draw: a scalar."""

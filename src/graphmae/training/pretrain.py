@@ -23,6 +23,7 @@ from .capture import CapturedBatches, CapturedStep
 from .collapse import Collapse
 from .journal import Journal
 from .optim import make_optimizer, make_schedule
+from .sampled import sampled_batches
 from .state import Outcome
 from .trainer import Batches, Trainer
 
@@ -46,7 +47,12 @@ def pretrain_model(
             "a forked process trains with one thread and plain kernels, and the same seed gives other weights than "
             "elsewhere; use multiprocessing.get_context('spawn')"
         )
-    batches, record, sample = _batches(model, dataset, train, device)
+    if train.sampler:
+        sampled = sampled_batches(model, dataset, train, device)
+        batches, record, sample = sampled, None, sampled.looked_at
+        after_epoch = [*after_epoch, sampled.share_waited]
+    else:
+        batches, record, sample = _batches(model, dataset, train, device)
     model.prepare(train.epochs * len(batches))
     journal = journal or Journal()
     watch = Collapse(partial(_embedded, model, sample), train.epochs, journal.label)
@@ -66,16 +72,19 @@ def pretrain_model(
         trainer.record = record
     outcome = trainer.fit(batches, train.epochs * len(batches))
     watch.finish(outcome.epochs * len(batches))
+    if train.sampler and sampled.passed:
+        logger.info("%s: waited %.1f %% of the time for data", journal.label, 100 * sampled.waited / sampled.passed)
     return outcome
 
 
 @torch.no_grad()
 def _embedded(model: Method, sample: Callable[[], Batch]) -> Tensor:
-    """What the encoder makes of a few graphs, or of one, without dropout."""
+    """What the encoder makes of a few graphs, of one, or of some seeds, without dropout."""
     was_training = model.training
     model.eval()
     try:
-        return model.encode(sample())
+        batch = sample()
+        return batch.counted(model.encode(batch))
     finally:
         model.train(was_training)
 
