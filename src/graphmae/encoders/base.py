@@ -105,12 +105,13 @@ class StackedEncoder(Encoder):
         num_nodes = x.x.size(0) if isinstance(x, MaskedInput) else x.size(0)
         adj = kernels.adjacency(edge_index, num_nodes)
         views = [kernels.View(adj, rows)]
+        fixed = adj.col.is_cuda and not adj.is_sampled
         for _ in self.blocks[1:]:  # on CUDA shapes must not depend on the draw, so only the last layer is restricted
-            before = None if views[0].rows is None or adj.col.is_cuda else views[0].needed
+            before = None if views[0].rows is None or fixed else views[0].needed
             views[0] = replace(views[0], nodes=before)
             views.insert(0, kernels.View(adj, before))
         if isinstance(x, MaskedInput):
-            x = x if views[0].rows is None or adj.col.is_cuda else x.among(views[0].needed)
+            x = x if views[0].rows is None or fixed else x.among(views[0].needed)
             views[0] = replace(views[0], nodes=x.nodes)
         if self.output == "all":
             return torch.cat(self._each(x, views), dim=1)

@@ -24,6 +24,7 @@ from ..runtime.seed import check_seeds, preserved_randomness
 from ..training import Journal, Outcome, Plateau, pretrain_model, quiet, tensorboard
 from ..training.distributed import ALONE, Ranks
 from ..training.progress import Display
+from ..training.sampled import approximation, check_sampling
 from .folder import RunFolder
 from .memory import check_memory
 
@@ -113,7 +114,9 @@ def _with_views(recipe: Recipe, dataset: Dataset) -> Method:
 def check(model: Method, dataset: Dataset, settings: Train, *, stored: bool = True) -> None:
     """Refuse before training what would fail in it or, if the model is to be `stored`, in saving."""
     check_width(model.reader, dataset)
-    graphs = len(dataset.pretrain_graphs())
+    if settings.sampler:
+        _check_sampled(model, dataset, settings)
+    graphs = 1 if settings.sampler else len(dataset.pretrain_graphs())
     if settings.parts > 1 and graphs != 1:
         raise InputError(f"train.parts is for a single graph, and {dataset.name} has several; leave it at 1")
     if settings.patience and not graphs:
@@ -123,6 +126,18 @@ def check(model: Method, dataset: Dataset, settings: Train, *, stored: bool = Tr
         _check_features(model, dataset)
     if stored:
         pretrained.describe(model)
+
+
+def _check_sampled(model: Method, dataset: Dataset, settings: Train) -> None:
+    if dataset.on_disk and model.views is not None:
+        raise InputError("embedding.views need the whole graph in memory, and this one is on disk; leave them empty")
+    if dataset.on_disk and settings.patience:
+        raise InputError("train.patience looks at the whole graph, and this one is on disk; leave it at 0")
+    if not dataset.on_disk and not len(dataset.pretrain_graphs()) == 1:
+        raise InputError(f"train.sampler is for a single graph, and {dataset.name} has several; leave it empty")
+    check_sampling(model, settings)
+    if note := approximation(model, settings):
+        model.trained_on["approximation"] = note
 
 
 def pretrain(
@@ -143,7 +158,7 @@ def pretrain(
     A single graph may be trained in parts; with patience, training ends when the loss stops improving. The state to
     resume from stays: its folder's owner deletes it when everything is done.
     """
-    graphs = dataset.pretrain_graphs()
+    graphs = dataset.pretrain_graphs() if model.views is not None else []
     if model.views is not None:
         views = model.views.cpu()
         dataset = dataset.with_features(lambda graph: views.inputs(graph.x, kernels.edges_of(graph)))
@@ -166,7 +181,8 @@ def pretrain(
     if ranks.size > 1:
         model.trained_on["processes"] = ranks.size
         if not model.is_sum_of_parts:
-            model.trained_on["approximated"] = APPROXIMATED
+            before = model.trained_on.get("approximation")
+            model.trained_on["approximation"] = f"{before}; {APPROXIMATED}" if before else APPROXIMATED
     if plateau is not None and outcome.epochs < settings.epochs:
         stopped = f"stopped after {outcome.epochs} of {settings.epochs} epochs: {plateau.reason()}"
         model.trained_on["ended"] = stopped

@@ -46,6 +46,8 @@ class Method(nn.Module):
         is_sum_of_parts: whether the loss of several batches together is the mean of theirs, each counted by `terms`.
             Not where nodes or graphs of a batch are compared with each other: in parts, only those of the same part.
         tries: what is worth trying, the usual value first, written as for `graphmae tune`: "mask.rate=0.5,0.75".
+        of_seeds: what it learns of a batch of seeds with sampled neighbours, in words; "": it cannot.
+        reach: how far from a seed, in steps, codes are looked at by the loss.
         views: what an embedding is made of beside what the encoder learned; None: nothing.
         inputs: how features and self-loops were treated; stored with the weights.
         trained_on: what it was trained on, for the model card; stored as well.
@@ -60,6 +62,7 @@ class Method(nn.Module):
     changes_edges: ClassVar[bool] = False
     loss_is_criterion: ClassVar[bool] = True
     is_sum_of_parts: ClassVar[bool] = False
+    of_seeds: ClassVar[str] = ""
     tries: tuple[str, ...] = ()
 
     def __init__(self) -> None:
@@ -80,6 +83,10 @@ class Method(nn.Module):
     @property
     def uses_edge_codes(self) -> bool:
         return self.changes_edges and bool(getattr(self.encoder, "edge_channels", 0))
+
+    @property
+    def reach(self) -> int:
+        return 0
 
     def loss(self, batch: Batch) -> Tensor:
         """The pre-training loss of one random draw: a scalar."""

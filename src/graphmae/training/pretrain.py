@@ -27,6 +27,7 @@ from .collapse import Collapse
 from .distributed import ALONE, Ranks, shared_or_shuffled
 from .journal import Journal
 from .optim import make_optimizer, make_schedule
+from .sampled import sampled_batches
 from .state import Outcome
 from .trainer import Batches, Trainer
 
@@ -51,7 +52,13 @@ def pretrain_model(
             "a forked process trains with one thread and plain kernels, and the same seed gives other weights than "
             "elsewhere; use multiprocessing.get_context('spawn')"
         )
-    batches, record, sample = _batches(model, dataset, train, device, ranks)
+    batches: Batches[Any]
+    if train.sampler:
+        sampled = sampled_batches(model, dataset, train, device, ranks)
+        batches, record, sample = sampled, None, sampled.looked_at
+        after_epoch = [*after_epoch, sampled.share_waited]
+    else:
+        batches, record, sample = _batches(model, dataset, train, device, ranks)
     if train.accumulate > 1 or train.checkpoint_activations or ranks.size > 1:
         record = None  # what is recorded does the same in every step, with random numbers nobody sets back
     model.prepare(train.epochs * -(-len(batches) // train.accumulate))
@@ -79,16 +86,19 @@ def pretrain_model(
     with checkpointed(model) if train.checkpoint_activations else nullcontext():
         outcome = trainer.fit(batches, train.epochs * len(batches))
     watch.finish(outcome.epochs * len(batches))
+    if train.sampler and sampled.passed:
+        logger.info("%s: waited %.1f %% of the time for data", journal.label, 100 * sampled.waited / sampled.passed)
     return outcome
 
 
 @torch.no_grad()
 def _embedded(model: Method, sample: Callable[[], Batch]) -> Tensor:
-    """What the encoder makes of a few graphs, or of one, without dropout."""
+    """What the encoder makes of a few graphs, of one, or of some seeds, without dropout."""
     was_training = model.training
     model.eval()
     try:
-        return model.encode(sample())
+        batch = sample()
+        return batch.counted(model.encode(batch))
     finally:
         model.train(was_training)
 
@@ -109,7 +119,8 @@ def _batches(
     graphs = dataset.pretrain_graphs()
     if len(graphs) == 1 and divided:
         raise InputError(
-            f"{dataset.name} is one graph, which {ranks.size} processes cannot divide as it is: train it in parts "
+            f"{dataset.name} is one graph, which {ranks.size} processes cannot divide as it is: train by mini-batches "
+            "(--set train.sampler=neighbour --set train.batch_size=1024) or in parts "
             f"(--set train.parts={8 * ranks.size} --set train.batch_size={2 * ranks.size})"
         )
     if len(graphs) == 1:

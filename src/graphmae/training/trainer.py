@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 import torch
 from torch import Tensor, nn
@@ -31,6 +31,13 @@ class Batches(Protocol[BatchType]):
     def __len__(self) -> int: ...
 
     def __iter__(self) -> Iterator[BatchType]: ...
+
+
+@runtime_checkable
+class Skips(Protocol[BatchType]):
+    """Batches of which the first ones of an epoch can be left out without being made."""
+
+    def starting_at(self, first: int) -> Iterator[BatchType]: ...
 
 
 def _as_it_is(step: Callable[[Any], Tensor]) -> Callable[[Any], Tensor]:
@@ -155,8 +162,11 @@ class Trainer(Generic[B]):
         assert before.epoch_random is not None
         now = random_state()
         restore_random_state(*before.epoch_random)
-        source = iter(batches)
-        for _ in before.losses:
-            next(source)
+        if isinstance(batches, Skips):
+            source = batches.starting_at(len(before.losses))
+        else:
+            source = iter(batches)
+            for _ in before.losses:
+                next(source)
         restore_random_state(*now)
         return source
