@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch_geometric.data import Batch
 from torch_geometric.data import Dataset as PyGDataset
 
+from ..data import Dataset
 from ..data.open import open_dataset
 from ..data.tables import write_rows
-from ..inference.embedding import embed_graphs, embed_nodes
+from ..inference.embedding import embed_graphs, embed_nodes, rows_of_graphs
+from ..inference.shards import in_shards
 from ..methods import Method
 from ..pretrained import load
+from ..runtime import ranks
+from ..runtime.device import resolve_device
 from ..runtime.errors import InputError, unknown
 from ..runtime.files import check_out
+from ..training.distributed import ALONE, connect
 from .evaluation import evaluation_settings
 
 LEVELS = ("auto", "node", "graph")
@@ -42,7 +48,8 @@ def embed(
     `model` is a model, a bare encoder, or the folder of a checkpoint. With `level="graph"`, and by itself for a
     set of graphs (by name or folder, not a list), one row per graph, pooled by `readout`: "mean", "max", "sum", or
     several side by side, "mean+max"; by default that of the checkpoint's recipe, else the mean. With `out` they are
-    also written: .npy, .npz, .csv or .parquet, with the ids of a node table.
+    also written: .npy, .npz, .csv or .parquet, with the ids of a node table. Under torchrun, with `out`, each process
+    embeds some of many graphs; rank 0 puts them together, writes and returns them, the others return their own.
     """
     check_out(out, FORMATS)
     if level not in LEVELS:
@@ -60,9 +67,23 @@ def embed(
         rows = embed_nodes(encoder, dataset, device)
     else:
         readout = evaluation_settings(model, []).readout if readout is None else readout
-        rows = embed_graphs(encoder, dataset, readout.split("+"), device)
+        rows = _of_graphs(encoder, dataset, readout.split("+"), device, out)
     if out is not None:
         ids = dataset.node_ids() if level == "node" else None
         z = torch.cat(rows) if isinstance(rows, list) else rows
-        write_rows(Path(out), z.numpy(), ids, id_name=dataset.id_name)
+        if ranks.rank() == 0:
+            write_rows(Path(out), z.numpy(), ids, id_name=dataset.id_name)
     return rows
+
+
+def _of_graphs(
+    encoder: nn.Module, dataset: Dataset, readout: Sequence[str], device: str | None, out: str | Path | None
+) -> Tensor:
+    """One row per graph. Under torchrun, and with a file to write, each process embeds some of them."""
+    together = connect(resolve_device(device or "cpu")) if out is not None else ALONE
+    if together.size == 1:
+        return embed_graphs(encoder, dataset, readout, device)
+    assert out is not None
+    share = partial(rows_of_graphs, encoder, dataset, readout=readout, device=device)
+    rows = in_shards(int(dict(dataset.summary())["graphs"]), share, Path(out), together)
+    return dataset.graph_rows(rows) if together.is_first else rows

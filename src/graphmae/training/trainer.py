@@ -14,7 +14,7 @@ from ..runtime import turns
 from ..runtime.errors import Interrupted
 from ..runtime.seed import random_state, restore_random_state
 from .distributed import ALONE, Ranks
-from .journal import Journal, check_weights
+from .journal import Journal, Log, check_weights
 from .optim import set_rates
 from .state import Outcome, Progressed, Remembers
 from .step import Step
@@ -130,7 +130,7 @@ class Trainer(Generic[B]):
                         break
                     if not update.moves:
                         continue  # gradients are not part of the state
-                    stopping, due = ranks.highest(asked := log.is_stopping(), log.wants_save(asked))
+                    stopping, due = self._asked(log)
                     if due:  # within an epoch
                         log.check(losses, step)
                         stood = Progressed(step, log.outcome(step), per_epoch, losses, began)
@@ -145,7 +145,7 @@ class Trainer(Generic[B]):
                     extra["stop"] = True
                 log.epoch(step, torch.stack(losses).mean(), base[0] * (factor or 1.0), extra)
                 losses = []
-                stopping, due = ranks.highest(asked := log.is_stopping(), log.wants_save(asked))
+                stopping, due = self._asked(log)
                 if due:
                     stood = Progressed(step, log.outcome(step), per_epoch, ended=log.ended)
                     log.save(stood, self.module, self.optimizer, remembering, ranks.others_random())
@@ -156,6 +156,12 @@ class Trainer(Generic[B]):
         ranks.unwrap(self.module)
         check_weights(self.module, self.journal.label, step)
         return outcome
+
+    def _asked(self, log: Log) -> tuple[int, bool]:
+        """The signal that asks any rank to stop (0: none), and whether the state is to be saved now: all do the same."""
+        asked = log.is_stopping()
+        stopping, due = self.ranks.highest(asked, log.wants_save(asked))
+        return stopping, bool(due or (stopping and self.journal.state is not None))
 
     def _continued(self, batches: Batches[B], before: Progressed) -> Iterator[B]:
         """The rest of an epoch that was left in the middle: the same order, from the same random numbers."""

@@ -127,6 +127,17 @@ def test_accumulated_batches_are_one_larger_batch() -> None:
     assert torch.allclose(parts.module.weight, whole.module.weight, atol=1e-6)
 
 
+@pytest.mark.parametrize("cuts", [[5, 11], [3, 3, 10], [16]], ids=str)
+def test_accumulated_batches_count_by_their_terms(cuts: list[int]) -> None:
+    whole, parts = line(), line(accumulate=3, terms=len)
+    whole.fit([X[:, :3]], 1)
+    parts.fit(list(X[:, :3].split(cuts)), len(cuts))  # fewer than three: the end of an epoch makes the step
+    assert torch.allclose(parts.module.weight, whole.module.weight, atol=1e-6)
+    equal = line(accumulate=3)
+    equal.fit(list(X[:, :3].split(cuts)), len(cuts))
+    assert torch.allclose(equal.module.weight, whole.module.weight, atol=1e-6) == (cuts == [16])
+
+
 def test_the_loss_is_given_the_wrapped_module_and_hooks_run_in_order() -> None:
     class Doubled(nn.Module):
         def __init__(self, inner: nn.Module) -> None:
