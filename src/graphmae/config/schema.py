@@ -36,8 +36,9 @@ class Train:
     schedule: Literal["cosine", "constant"] = "cosine"
     warmup: int = 0  # epochs in which the rate rises from 0; the schedule follows
     clip_norm: float | None = None
-    # Of matrix products: tf32 is float32 on the CPU; bf16 is faster on both and agrees to two or three digits.
-    precision: Literal["float32", "tf32", "bf16"] = "tf32"
+    # Of matrix products: tf32 is float32 on the CPU; bf16 is faster on both and agrees to two or three digits; amp-bf16
+    # is bf16 also for layers that are not ours (torch.nn.Linear, PyG's), by torch's autocast.
+    precision: Literal["float32", "tf32", "bf16", "amp-bf16"] = "tf32"
     deterministic: bool = (
         False  # on CUDA the same bits every time, by plain kernels: slower; on the CPU it is always so
     )

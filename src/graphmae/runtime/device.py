@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 import torch
 
@@ -44,7 +44,7 @@ _blocks: dict[object, tuple[NumericMode, NumericMode]] = {}  # blocks of `numeri
 
 
 def half_products() -> bool:
-    """Whether dense products run in bfloat16: in a block of `numerics(…, "bf16")`."""
+    """Whether dense products run in bfloat16: in a block of `numerics(…, "bf16")`, or "amp-bf16"."""
     return _half
 
 
@@ -66,7 +66,7 @@ def restore_numeric_mode(mode: NumericMode) -> None:
 def numerics(device: torch.device, precision: str = "float32", deterministic: bool = False) -> Iterator[None]:
     """How to compute for the length of a block: bit-identical sums on the CPU, float32 or TF32 products on CUDA.
 
-    "bf16" makes the layers' products bfloat16 on either.
+    "bf16" and "amp-bf16" make the layers' products bfloat16 on either; for others' layers see `autocasting`.
 
     On CUDA a few sums run in an order that is not fixed; the same seed then agrees to rounding only. With
     `deterministic` torch's own operations have a fixed order there, too, and those that have none are refused.
@@ -82,13 +82,26 @@ def numerics(device: torch.device, precision: str = "float32", deterministic: bo
         strict = strict or before[1]
         # Filling memory is a debugging aid that costs 10 % of the time.
         fill = before[2] and not strict
-        _blocks[block] = before, (precision == "bf16", strict, fill, "highest" if precision == "float32" else "high")
+        _blocks[block] = (
+            before,
+            (precision.endswith("bf16"), strict, fill, "highest" if precision == "float32" else "high"),
+        )
         restore_numeric_mode(_blocks[block][1])
     try:
         yield
     finally:
         with _changing:
             _leave(block)
+
+
+def autocasting(device: torch.device, precision: str) -> AbstractContextManager[None]:
+    """A block in which, with "amp-bf16", torch's own products are bfloat16: those of layers that are not ours.
+
+    Our kernels compute in float32 in it. Weights are converted anew in every product, so that a step can be recorded.
+    """
+    if precision != "amp-bf16":
+        return nullcontext()
+    return torch.autocast(device.type, torch.bfloat16, cache_enabled=False)
 
 
 def _leave(block: object) -> None:

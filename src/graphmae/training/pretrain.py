@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any
 
@@ -21,6 +21,7 @@ from ..data.edge_data import EDGE_KEYS
 from ..encoders import checkpointed
 from ..methods import Method
 from ..runtime.compiled import is_forked
+from ..runtime.device import autocasting
 from ..runtime.errors import InputError
 from .capture import CapturedBatches, CapturedStep
 from .collapse import Collapse
@@ -67,7 +68,7 @@ def pretrain_model(
     watch.start()
     trainer = Trainer(
         model,
-        _loss,
+        partial(_loss, autocasting(device, train.precision)),
         make_optimizer(model, train.lr, train.weight_decay, train.optimizer),
         make_schedule(train.schedule, train.epochs, len(batches), train.warmup),
         clip_norm=train.clip_norm,
@@ -103,8 +104,9 @@ def _embedded(model: Method, sample: Callable[[], Batch]) -> Tensor:
         model.train(was_training)
 
 
-def _loss(model: Method, batch: Batch) -> Tensor:
-    return model(batch)
+def _loss(precision: AbstractContextManager[None], model: Method, batch: Batch) -> Tensor:
+    with precision:
+        return model(batch)
 
 
 def _batches(
