@@ -34,7 +34,6 @@ class GraphMAE(graphmae_fast.Recordable, Method):
         mask_edges: hide the features of edges from and to masked nodes too, where edges have features.
     """
 
-    is_sum_of_parts = True
     of_seeds = "masked nodes are seeds, and they alone are scored"
     tries: tuple[str, ...] = ("mask.rate=0.5,0.25,0.75", "loss.gamma=3,2,1")
 

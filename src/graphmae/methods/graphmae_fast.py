@@ -34,6 +34,7 @@ class Recordable:
     criterion: Any
     drop_edge: float
     mask_edges: bool
+    is_sum_of_parts = True  # see `Method`
 
     @property
     def records_steps(self) -> bool:

@@ -82,10 +82,8 @@ def numerics(device: torch.device, precision: str = "float32", deterministic: bo
         strict = strict or before[1]
         # Filling memory is a debugging aid that costs 10 % of the time.
         fill = before[2] and not strict
-        _blocks[block] = (
-            before,
-            (precision.endswith("bf16"), strict, fill, "highest" if precision == "float32" else "high"),
-        )
+        products = "highest" if precision == "float32" else "high"
+        _blocks[block] = before, (precision.endswith("bf16"), strict, fill, products)
         restore_numeric_mode(_blocks[block][1])
     try:
         yield

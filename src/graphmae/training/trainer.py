@@ -158,7 +158,7 @@ class Trainer(Generic[B]):
         return outcome
 
     def _asked(self, log: Log) -> tuple[int, bool]:
-        """The signal that asks any rank to stop (0: none), and whether the state is to be saved now: all do the same."""
+        """The signal that asks any rank to stop (0: none), and whether the state is to be saved now, on all alike."""
         asked = log.is_stopping()
         stopping, due = self.ranks.highest(asked, log.wants_save(asked))
         return stopping, bool(due or (stopping and self.journal.state is not None))
