@@ -14,6 +14,7 @@ from torch_geometric.data import Dataset as PyGDataset
 from ..data.open import open_dataset
 from ..data.tables import write_rows
 from ..inference.embedding import embed_graphs, embed_nodes
+from ..inference.large import embed_large, wants_layers
 from ..methods import Method
 from ..pretrained import load
 from ..runtime.errors import InputError, unknown
@@ -42,7 +43,9 @@ def embed(
     `model` is a model, a bare encoder, or the folder of a checkpoint. With `level="graph"`, and by itself for a
     set of graphs (by name or folder, not a list), one row per graph, pooled by `readout`: "mean", "max", "sum", or
     several side by side, "mean+max"; by default that of the checkpoint's recipe, else the mean. With `out` they are
-    also written: .npy, .npz, .csv or .parquet, with the ids of a node table.
+    also written: .npy, .npz, .csv or .parquet, with the ids of a node table. A graph on disk, or one that would not
+    fit at once, is embedded layer by layer: the result is the same, and is mapped from disk; with `out` an interrupted
+    call goes on when it is repeated.
     """
     check_out(out, FORMATS)
     if level not in LEVELS:
@@ -56,6 +59,8 @@ def embed(
             isinstance(data, Sequence | Batch | PyGDataset) and not isinstance(data, str) and dataset.task == "graph"
         )
         level = "node" if dataset.task == "node" or is_list else "graph"
+    if level == "node" and wants_layers(encoder, dataset, device):
+        return embed_large(encoder, dataset, device, None if out is None else Path(out))
     if level == "node":
         rows = embed_nodes(encoder, dataset, device)
     else:

@@ -72,7 +72,7 @@ def store_tables(
         if row_of.repeated >= 0:
             raise DataError(f"{table.stream.name}: row {row_of.repeated + 1} repeats the id of an earlier row")
         buckets = Buckets(folder / BUILDING, table.total)
-        facts = _Edges(directed)
+        facts, began = _Edges(directed), time.monotonic()
         for stream, (source, target) in zip(streams, ends, strict=True):
             for piece in stream.pieces([source, target], [] if as_numbers else [source, target]):
                 pair = [_rows_of(piece.column(side), row_of, as_numbers) for side in (source, target)]
@@ -89,6 +89,11 @@ def store_tables(
             "names": {**{k: v for k, v in table.roles.items() if v}, "source": ends[0][0], "target": ends[0][1]},
         }
         arrays |= _structure(folder, buckets, table.total, directed, progress)
+        edges_found, took = arrays["indices"]["shape"][0], time.monotonic() - began
+        logger.info("edges: %s rows read and sorted into %s in %.1f s", f"{facts.read:,}", f"{edges_found:,}", took)
+        if again := (buckets.given - edges_found) // (1 if directed else 2):
+            how = "" if directed else " (the same two nodes, either way round)"
+            report.repair(f"{count(again, 'repeated edge')}{how} merged")
         for line in report.lines():
             logger.info("%s", line)
         header = {"nodes": table.total, "directed": directed, "id_name": table.roles["id"], "arrays": arrays}
