@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from .nodes import impute as impute
     from .nodes import links as links
     from .nodes import similar as similar
+    from .planning import plan as plan
     from .pretraining import pretrain as pretrain
     from .storing import store as store
     from .tuning import tune as tune
@@ -37,6 +38,7 @@ COMMANDS = {
     "run": "experiments",
     "reproduce": "experiments",
     "store": "storing",
+    "plan": "planning",
     "pretrain": "pretraining",
     "embed": "embedding",
     "evaluate": "evaluation",

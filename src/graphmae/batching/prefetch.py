@@ -6,19 +6,21 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from ..data.compressed import CompressedGraph
-from ..runtime.environment import cpu_count
+from ..runtime.environment import cpu_count, free_bytes
 from .batch import Batch
 from .sampling import ALL, CLUSTERS, InducedSampler, NeighbourSampler, Sample, clustered_order, moved, permuted, pinned
 
 MOST_WORKERS = 8
 KEYS = 2**62
+SHARE = 0.1  # of a device's free memory that features may take
 
 
 class Plan(Protocol):
@@ -124,8 +126,16 @@ class SampledBatches:
         self.steps = min(steps, plan.total) if steps else plan.total
         self.workers = workers or max(1, min(MOST_WORKERS, cpu_count() - 1))
         self.ahead = ahead or 2 * self.workers
+        self.resident = self._on_device()
         self.waited = self.passed = 0.0
         self._before = (0.0, 0.0)
+
+    def _on_device(self) -> Tensor | None:
+        """The features of all nodes, where the device has room for them: batches then bring numbers of nodes alone."""
+        features, nodes = self.plan.graph.features, self.plan.graph.num_nodes
+        if self.device.type != "cuda" or 4 * nodes * features.width > SHARE * free_bytes(str(self.device)):
+            return None
+        return features.block(0, nodes).to(self.device)
 
     def __len__(self) -> int:
         return self.steps
@@ -154,22 +164,27 @@ class SampledBatches:
                 self.waited, self.passed, last = self.waited + now - asked, self.passed + now - last, now
                 if (number := next(numbers, -1)) >= 0:
                     waiting.append(pool.submit(self.make, key, number))
-                yield moved(batch, self.device)
+                yield self._given(batch)
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
 
     def make(self, key: int, number: int) -> Batch:
-        """One batch, on the host."""
+        """One batch, on the host; where features are on the device, with the numbers of its nodes in their place."""
         graph = self.plan.graph
         sample, seeds = self.plan.sample(key, number)
         counted = None if self.plan.counts_all else torch.arange(seeds)
-        batch = Batch(graph.features.take(sample.nodes), sample.adjacency(), seeds=counted)
+        x = torch.from_numpy(sample.nodes) if self.resident is not None else graph.features.take(sample.nodes)
+        batch = Batch(x, sample.adjacency(), seeds=counted)
         graph.release()
         return pinned(batch) if self.device.type == "cuda" else batch
 
     def looked_at(self) -> Batch:
         """A batch to look at, always the same."""
-        return moved(self.make(0, 0), self.device)
+        return self._given(self.make(0, 0))
+
+    def _given(self, batch: Batch) -> Batch:
+        batch = moved(batch, self.device)
+        return batch if self.resident is None else replace(batch, x=self.resident[batch.x])
 
     def share_waited(self, epoch: int = 0) -> dict[str, float]:
         """The share of the time since the last call in which the training waited for data: for a metrics line."""

@@ -43,7 +43,7 @@ def embed_graph(
     """[num_nodes, out_channels], on the CPU. The encoder's mode and device are left as they were."""
     _check(encoder, data.x.size(1))
     reading = reading or NodeReading()
-    with _at_rest(encoder, device) as used, every_layer(encoder) if reading.layers == "all" else nullcontext():
+    with at_rest(encoder, device) as used, every_layer(encoder) if reading.layers == "all" else nullcontext():
         edges = kernels.edges_of(data, used)
         rows = encoder(data.x.to(used), kernels.taken_by(encoder, edges))
         if reading.smooth:
@@ -111,7 +111,7 @@ def rows_of_graphs(
             raise ConfigError(unknown("readout", way, READOUTS))
     check_width(encoder, dataset)
     rows, first = [], 0
-    with _at_rest(encoder, device) as used:
+    with at_rest(encoder, device) as used:
         for graphs in dataset.graph_sets():
             wanted = torch.arange(max(numbers.start - first, 0), max(min(numbers.stop - first, len(graphs)), 0))
             first += len(graphs)
@@ -159,7 +159,7 @@ def pair_scorer(model: Method, code: Tensor) -> Callable[[Tensor], Tensor] | Non
             return None
 
     def score(pairs: Tensor) -> Tensor:
-        with _at_rest(model, "cpu"):
+        with at_rest(model, "cpu"):
             found = model.pair_scores(code, *pairs)
         assert found is not None
         return found
@@ -200,7 +200,7 @@ def _check(encoder: nn.Module, found: int) -> None:
 
 
 @contextmanager
-def _at_rest(encoder: nn.Module, device: torch.device | str | None) -> Iterator[torch.device]:
+def at_rest(encoder: nn.Module, device: torch.device | str | None) -> Iterator[torch.device]:
     """The encoder in evaluation mode on `device` (None: where it is), without gradients; put back afterwards."""
     before = next((p.device for p in encoder.parameters()), torch.device("cpu"))
     target = before if device is None else resolve_device(device)

@@ -45,8 +45,13 @@ def pretrain_model(
     after_epoch: Sequence[Callable[[int], dict[str, Any] | None]] = (),
     journal: Journal | None = None,
     ranks: Ranks = ALONE,
+    after_step: Sequence[Callable[[int, Tensor], None]] = (),
+    most_steps: int | None = None,
 ) -> Outcome:
-    """Train `model` in place on the graphs of `dataset`, of which it sees no labels; each of `ranks` on its share."""
+    """Train `model` in place on the graphs of `dataset`, of which it sees no labels; each of `ranks` on its share.
+
+    It ends after `most_steps`, where that is less than all.
+    """
     model.to(device)
     if is_forked() and device.type == "cpu":
         logger.warning(
@@ -78,14 +83,15 @@ def pretrain_model(
         sync_norm=train.sync_norm,
         in_step=model.after_step,
         in_epoch=model.after_epoch,
-        after_step=[watch.note],
+        after_step=[watch.note, *after_step],
         after_epoch=[watch, *after_epoch],
         journal=journal,
     )
     if record is not None:
         trainer.record = record
     with checkpointed(model) if train.checkpoint_activations else nullcontext():
-        outcome = trainer.fit(batches, train.epochs * len(batches))
+        steps = train.epochs * len(batches)
+        outcome = trainer.fit(batches, steps if most_steps is None else min(steps, most_steps))
     watch.finish(outcome.epochs * len(batches))
     if train.sampler and sampled.passed:
         logger.info("%s: waited %.1f %% of the time for data", journal.label, 100 * sampled.waited / sampled.passed)

@@ -6,7 +6,9 @@ import logging
 import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +60,7 @@ def store_tables(
     folder, origins = Path(out), [nodes, *edges]
     made_of = {"files": [_identity(each) for each in origins], "columns": roles, "dtype": _checked(dtype)}
     made_of |= {"directed": directed, "self_loops": self_loops, "kinds": dict(kinds or {})}
-    with _claimed(folder, made_of) as known:
+    with _claimed(folder, made_of) as known, ExitStack() as held:
         if known is not None:
             return known
         table = NodeTable.learn(nodes, of_nodes, kinds or {}, treatment, report)
@@ -71,12 +73,13 @@ def store_tables(
         row_of = RowOf(table.keys)
         if row_of.repeated >= 0:
             raise DataError(f"{table.stream.name}: row {row_of.repeated + 1} repeats the id of an earlier row")
+        pool = held.enter_context(ThreadPoolExecutor(2, "ids"))
         buckets = Buckets(folder / BUILDING, table.total)
-        facts = _Edges(directed)
+        facts, began = _Edges(directed), time.monotonic()
         for stream, (source, target) in zip(streams, ends, strict=True):
             for piece in stream.pieces([source, target], [] if as_numbers else [source, target]):
-                pair = [_rows_of(piece.column(side), row_of, as_numbers) for side in (source, target)]
-                facts.add(pair[0], pair[1], buckets)
+                sides = [piece.column(side) for side in (source, target)]
+                facts.add(*pool.map(partial(_rows_of, row_of=row_of, as_numbers=as_numbers), sides), buckets)
                 progress("edges", facts.read, sum(s.num_rows or 0 for s in streams) or None)
         facts.check(", ".join(stream.name for stream in streams), report)
         learned = {
@@ -89,6 +92,11 @@ def store_tables(
             "names": {**{k: v for k, v in table.roles.items() if v}, "source": ends[0][0], "target": ends[0][1]},
         }
         arrays |= _structure(folder, buckets, table.total, directed, progress)
+        edges_found, took = arrays["indices"]["shape"][0], time.monotonic() - began
+        logger.info("edges: %s rows read and sorted into %s in %.1f s", f"{facts.read:,}", f"{edges_found:,}", took)
+        if again := (buckets.given - edges_found) // (1 if directed else 2):
+            how = "" if directed else " (the same two nodes, either way round)"
+            report.repair(f"{count(again, 'repeated edge')}{how} merged")
         for line in report.lines():
             logger.info("%s", line)
         header = {"nodes": table.total, "directed": directed, "id_name": table.roles["id"], "arrays": arrays}

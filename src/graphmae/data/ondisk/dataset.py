@@ -137,10 +137,13 @@ class StoredGraph(Dataset):
         """[n] the nodes of a split."""
         return np.asarray(self.arrays["split"] == 1 + SPLITS.index(split)).nonzero()[0]
 
-    def gather(self, per_graph: list[Tensor], split: Split) -> tuple[Tensor, Tensor]:
-        """Rows of the one tensor in `per_graph`, one per node, and labels that belong to a split."""
-        nodes = self.nodes_of(split)
-        rows = per_graph[0][torch.from_numpy(nodes).to(per_graph[0].device)]
+    def gather(self, per_graph: list[Tensor] | list[FeatureRows], split: Split) -> tuple[Tensor, Tensor]:
+        """Rows of the one tensor in `per_graph`, one per node, or of the features, and labels that belong to a split."""
+        nodes, given = self.nodes_of(split), per_graph[0]
+        if isinstance(given, FeatureRows):
+            rows = given.take(nodes)
+        else:
+            rows = given[torch.from_numpy(nodes).to(given.device)]
         return rows, torch.from_numpy(np.array(self.arrays["labels"][nodes])).to(rows.device)
 
     def single_graph(self) -> Data:

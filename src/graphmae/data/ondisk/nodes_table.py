@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet
 import torch
 
+from ...runtime.compiled import compiled
 from ...runtime.errors import DataError
 from ..splits import stratified_split
 from ..tables.columns import Column
@@ -93,7 +94,7 @@ class NodeTable:
                 cells = _id_cells(piece.column(id_), id_, as_numbers, self.stream.name, done)
                 ids.write_table(pa.table({id_: cells}))
                 keys.append(keys_of(cells, as_numbers))
-                writer.append(np.hstack([c.encode(piece.column(c.name))[0] for c in self.columns]))
+                writer.append(encoded(self.columns, piece))
                 if label:
                     labels.append(piece.column(label))
                 if split:
@@ -132,6 +133,34 @@ class NodeTable:
         return arrays | {"split": write_array(folder / "split.npy", where)}
 
     classes: tuple[str, ...] = ()
+
+
+@compiled
+def _standardised(values: Any, mean: Any, std: Any, out: Any, at: Any) -> Any:
+    """out[:, at] = (values − mean) / std within ±10⁴, as `Column.encode` has it; False where one is not finite."""
+    for i in range(values.shape[0]):
+        value = np.float64(values[i])
+        if not np.isfinite(value):
+            return False
+        scaled = (min(max(value, -1e150), 1e150) - mean) / std
+        out[i, at] = min(max(scaled, -1e4), 1e4)
+    return True
+
+
+def encoded(columns: Sequence[Column], piece: pa.Table) -> np.ndarray:
+    """[rows, width] the features of some rows; plain numbers by a loop of their own, which is many times faster."""
+    out = np.empty((len(piece), sum(column.width for column in columns)), dtype=np.float32)
+    at = 0
+    for column in columns:
+        values = piece.column(column.name)
+        plain = column.kind == "number" and column.width == 1 and not column.learned["logarithmic"]
+        kind = values.type
+        if not (plain and not values.null_count and (pa.types.is_floating(kind) or pa.types.is_integer(kind))) or not (
+            _standardised(values.to_numpy(), column.learned["mean"], column.learned["std"], out, at)
+        ):
+            out[:, at : at + column.width] = column.encode(values)[0]
+        at += column.width
+    return out
 
 
 def _joined(parts: list[pa.ChunkedArray]) -> pa.ChunkedArray:
