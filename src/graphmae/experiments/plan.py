@@ -41,7 +41,8 @@ class Way:
         settings: what `--set` takes for it.
         processes: how many there are; `bytes` are those of each.
         steps, seconds: of an epoch.
-        is_measured: whether steps of this very size were run; otherwise a smaller one was, and multiplied.
+        source: where the numbers are from: "its steps", which were run; "a share's steps", those of one process; or "a
+            part's steps", multiplied by how much larger the whole is.
         fits: whether the memory is there.
     """
 
@@ -51,7 +52,7 @@ class Way:
     bytes: int
     steps: int
     seconds: float
-    is_measured: bool
+    source: str
     fits: bool
 
     @property
@@ -85,7 +86,7 @@ class Plan:
             each = f" × {way.processes}" if way.processes > 1 else ""
             memory = f"{way.bytes / 2**30:.2f} GiB{each}{'' if way.fits else ' (too much)'}"
             times = [_clock(way.seconds), _clock(way.seconds * self.epochs)]
-            lines.append([way.name, memory, f"{way.steps:,}", *times, "steps run" if way.is_measured else "a part"])
+            lines.append([way.name, memory, f"{way.steps:,}", *times, way.source])
         return header, lines
 
     def to_dict(self) -> dict[str, Any]:
@@ -127,20 +128,32 @@ def _full(recipe: Recipe, model: Method, seen: Dataset, dataset: Dataset, device
     edges = dict(dataset.summary())["edges"]
     if not dataset.on_disk and weights + step < MAY_MEASURE * free and edges <= MOST_EDGES:
         found = measure(model, seen, recipe.train, device)
-        return Way("full graph", (), 1, found.bytes, 1, found.seconds, True, found.bytes < FITS * free)
+        return Way("full graph", (), 1, found.bytes, 1, found.seconds, "its steps", found.bytes < FITS * free)
     return estimated_full(recipe, model, seen, dataset, device, free)
 
 
 def estimated_full(
     recipe: Recipe, model: Method, seen: Dataset, dataset: Dataset, device: torch.device, free: int
 ) -> Way:
-    """From the edges among some nodes that are near each other."""
-    found = measure(model, seen, replace(recipe.train, sampler="cluster", batch_size=PART_NODES), device)
-    weights, step = weight_bytes(dataset, recipe), step_bytes(dataset, recipe)
-    times = step / step_bytes_of(recipe, dataset, found)
-    needed = weights + int(max(found.bytes - weights, 0) * times)
+    """From the edges among some nodes that are near each other, and among four times as many: what does not grow with
+    the graph, as compiled kernels and weights, is not multiplied."""
+
+    def of_part(nodes: int) -> tuple[float, Measured]:
+        found = measure(model, seen, replace(recipe.train, sampler="cluster", batch_size=nodes), device)
+        return step_bytes_of(recipe, dataset, found), found
+
+    total = min(PART_NODES, dict(dataset.summary())["nodes"])
+    of_part(max(2, total // 64))  # compiles kernels
+    (less, small), (more, large) = of_part(max(2, total // 4)), of_part(total)
+    beyond = max(0.0, step_bytes(dataset, recipe) - more)
+
+    def grown(before: float, now: float) -> float:
+        slope = (now - before) / max(more - less, 1.0)
+        return now + beyond * (slope if slope > 0 else now / more)
+
+    needed = max(int(grown(small.bytes, large.bytes)), weight_bytes(dataset, recipe))
     fits = needed < FITS * free and not dataset.on_disk
-    return Way("full graph", (), 1, needed, 1, found.seconds * times, False, fits)
+    return Way("full graph", (), 1, needed, 1, grown(small.seconds, large.seconds), "a part's steps", fits)
 
 
 def step_bytes_of(recipe: Recipe, dataset: Dataset, found: Measured) -> float:
@@ -184,8 +197,8 @@ def _divided(
             found = measure(model, seen or _as_seen(model, dataset), own.train, device)
         seconds = found.seconds + _exchange(model, count, device)
         fits = found.bytes * (count if device.type == "cpu" else 1) < FITS * free
-        label = name if count == 1 else f"{name}, {count} processes"
-        yield Way(label, settings, count, found.bytes, steps, steps * seconds, count == 1, fits)
+        label, source = (name, "its steps") if count == 1 else (f"{name}, {count} processes", "a share's steps")
+        yield Way(label, settings, count, found.bytes, steps, steps * seconds, source, fits)
 
 
 def _choice(ways: list[Way], epochs: int) -> tuple[Way, str]:

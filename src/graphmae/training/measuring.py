@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import logging
 import statistics
 import sys
 import time
@@ -21,8 +22,12 @@ from ..methods import Method
 from ..runtime.memory import peak_memory
 from .pretrain import pretrain_model
 
-STEPS = {"cpu": 4, "cuda": 9}  # on CUDA the first ones are not recorded yet
-TIMED = 2  # of them, the last
+STEPS = {"cpu": 4, "cuda": 9}  # at least: the first ones compile kernels, and on CUDA are not recorded yet
+MOST_STEPS, SECONDS = 20, 1.0  # fast ones are run more often, for so long
+TIMED = 2  # at least, the last; of more the second half
+
+
+logger = logging.getLogger("graphmae")
 
 
 class Measured(NamedTuple):
@@ -49,17 +54,25 @@ def measure(model: Method, dataset: Dataset, train: Train, device: torch.device)
         if device.type == "cuda":
             torch.cuda.synchronize(device)
         ends.append(time.perf_counter())
+        if len(ends) >= STEPS[device.type] and ends[-1] - ends[0] > SECONDS:
+            raise _Enough
 
-    handle = model.register_forward_pre_hook(note)
+    handle, was_disabled = model.register_forward_pre_hook(note), logger.disabled
+    logger.disabled = True  # nothing that is said of so few steps is meant for people
     _trim()
     try:
-        with peak_memory(str(device)) as peak:
-            pretrain_model(model, dataset, train, device, after_step=[look], most_steps=STEPS[device.type])
+        with peak_memory(str(device)) as peak, suppress(_Enough):
+            pretrain_model(model, dataset, train, device, after_step=[look], most_steps=MOST_STEPS)
     finally:
         handle.remove()
-    seconds = [after - before for before, after in pairwise(ends)][-TIMED:]
+        logger.disabled = was_disabled
+    seconds = [after - before for before, after in pairwise(ends)]
     nodes, edges = (statistics.mean(column) for column in zip(*sizes, strict=True))
-    return Measured(statistics.mean(seconds), peak.bytes, nodes, edges)
+    return Measured(statistics.median(seconds[-max(TIMED, len(seconds) // 2) :]), peak.bytes, nodes, edges)
+
+
+class _Enough(Exception):
+    """Enough steps were timed."""
 
 
 def _trim() -> None:
