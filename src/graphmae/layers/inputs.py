@@ -123,7 +123,7 @@ class MaskedInput:
 
     def among(self, needed: Tensor) -> MaskedInput:
         """Only the rows of the `needed` nodes."""
-        wanted = torch.zeros(self.x.size(0), dtype=torch.bool)
+        wanted = torch.zeros(self.x.size(0), dtype=torch.bool, device=self.nodes.device)
         wanted[needed] = True
         wanted = wanted[self.nodes]
         return replace(self, rows=self.rows[wanted[: self.rows.numel()]], nodes=self.nodes[wanted])
