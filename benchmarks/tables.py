@@ -13,10 +13,10 @@ from typing import Any
 
 from scipy.stats import spearmanr
 
-from graphmae.report import read_ledger
-from graphmae.report.figures import figures
-from graphmae.report.ledger import published_cell
-from graphmae.report.page import blocks
+from graphmae.reporting import read_ledger
+from graphmae.reporting.figures import figures
+from graphmae.reporting.ledger import published_cell
+from graphmae.reporting.results_page import blocks
 from graphmae.results import deviation
 
 ROOT = Path(__file__).parents[1]

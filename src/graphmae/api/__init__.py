@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from .nodes import similar as similar
     from .planning import plan as plan
     from .pretraining import pretrain as pretrain
+    from .reporting import report as report
     from .storing import store as store
     from .tuning import tune as tune
 
@@ -48,6 +49,7 @@ COMMANDS = {
     "impute": "nodes",
     "links": "nodes",
     "compare": "comparison",
+    "report": "reporting",
     "tune": "tuning",
     "finetune": "finetuning",
     "predict": "finetuning",

@@ -28,6 +28,7 @@ from ..runtime.seed import check_seeds, preserved_randomness
 from ..training import Progress, quiet
 from ..training.distributed import Ranks, connect
 from ..training.progress import Display
+from .reporting import report_of
 
 logger = logging.getLogger("graphmae")
 EPOCHS = 500  # of a model of your own parts
@@ -52,6 +53,7 @@ def pretrain(
     resume: bool = False,
     private: bool = False,
     select: str = "",
+    report: bool = False,
     progress: bool = True,
 ) -> Method:
     """Pre-train on `data`, whatever `data.open` takes, and return the model. With `out` it is saved there.
@@ -66,12 +68,15 @@ def pretrain(
     cross-validation on the labels a probe may see, those of training and validation; `model.trained_on["selected"]`
     says which and why. Score such a model on other labels, as `evaluate` does.
 
-    Training may stop before the last epoch, where a recipe has `train.patience`: `model.trained_on` says when and why.
+    With `report`, `out` gets a page that shows the run (see `report`). Training may stop before the last epoch, where a
+    recipe has `train.patience`: `model.trained_on` says when and why.
 
     Under `torchrun` every process calls this, each step is divided among them, and rank 0 writes; all return the model.
 
     >>> model = pretrain("auto", ["nodes.csv", "edges.csv"], out="runs/mine")  # doctest: +SKIP
     """
+    if report and out is None:
+        raise InputError("a report is written into the run's folder: name one with out")
     used, display = resolve_device(device), Progress() if progress else quiet
     ranks, resume = connect(used), resumes(resume)
     roles = {**(columns or {}), **({"private": True} if private else {})}
@@ -86,7 +91,10 @@ def pretrain(
             epochs=epochs or EPOCHS, lr=lr, weight_decay=weight_decay, schedule=schedule, clip_norm=clip_norm,  # type: ignore[arg-type]
             batch_size=batch_size,
         )  # fmt: skip
-        return _own(model, data, train, out, roles, seed, data_root, used, resume, display, ranks)
+        trained = _own(model, data, train, out, roles, seed, data_root, used, resume, display, ranks)
+        if report and out is not None and ranks.is_first:
+            report_of(Path(out), data, data_root=data_root, device=device)
+        return trained
     if (lr, weight_decay, schedule, clip_norm, batch_size) != (1e-3, 0.0, "cosine", None, 1):
         raise InputError('a recipe has these settings itself; change them with overrides=["train.lr=…"]')
     changes = [*([f"train.epochs={epochs}"] if epochs is not None else []), *overrides]
@@ -106,6 +114,8 @@ def pretrain(
         recipe, dataset, number, used, folder=folder, resume=resume, display=display, label=label, facts=facts,
         ranks=ranks,
     )  # fmt: skip
+    if report and folder is not None and ranks.is_first:
+        report_of(folder.path, None if is_named(data) else data, data_root=data_root, device=device)
     ranks.wait()  # until everything is written
     return trained
 
