@@ -123,11 +123,11 @@ class Assay(Dataset):
     def check_split(self) -> None:
         """Refuse a split by which nothing can be learned, chosen or tested; warn where it says little."""
         sizes = {part: len(positions) for part, positions in self.split.items()}
-        if poor := [part for part, size in sizes.items() if size < FEWEST[part]]:
+        if small := [part for part, size in sizes.items() if size < FEWEST[part]]:
             parts = "/".join(str(size) for size in sizes.values())
             raise DataError(
-                f"{self.name}: {len(self)} molecules are {parts} to train on, choose by and test on; {poor[0]} "
-                f"needs {FEWEST[poor[0]]} at least: measure more, or name other parts (--split COLUMN)"
+                f"{self.name}: {len(self)} molecules are {parts} to train on, choose by and test on; {small[0]} "
+                f"needs {FEWEST[small[0]]} at least: measure more, or name other parts (--split COLUMN)"
             )
         untrained = np.isnan(self.targets[self.split["train"]]).all(axis=0)
         if untrained.any() and not untrained.all():

@@ -90,7 +90,7 @@ def read_column(
         raise DataError(f"no molecule has a value for {name!r}")
     numbers, bounds, units, about = _numbers(name, cells, there, habits, typed)
     unread = there & np.isnan(numbers)
-    words = {lowered[i]: i for i in np.flatnonzero(there & (counts > 0))}
+    words = {lowered[i]: i for i in np.flatnonzero(there & (counts > 0)).tolist()}
     if counts[unread].sum() > BROKEN * counts[there].sum():
         if kind == "regression":
             raise DataError(_not_numbers(name, cells, counts, unread, codes))
@@ -186,7 +186,7 @@ def _from_words(
 
 
 def _not_numbers(name: str, cells: Sequence[str], counts: np.ndarray, unread: np.ndarray, codes: np.ndarray) -> str:
-    most = Counter({cells[i]: int(counts[i]) for i in np.flatnonzero(unread & (counts > 0))})
+    most = Counter({cells[i]: int(counts[i]) for i in np.flatnonzero(unread & (counts > 0)).tolist()})
     row = int(np.flatnonzero(unread[codes])[0]) + 1
     first = cells[int(codes[row - 1])][:40]
     shown = ", ".join(f"{cell[:40]!r} ({count:,})" for cell, count in most.most_common(5))
