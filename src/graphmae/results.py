@@ -71,6 +71,12 @@ CHECK_LABELS = {
     "average-precision": "average precision",
 }
 IN_THEIR_UNITS = ("rmse",)  # all others are percentages
+TASK_LABELS = {
+    "roc-auc": "ROC-AUC", "pr-auc": "PR-AUC", "balanced-accuracy": "balanced accuracy", "mcc": "MCC", "brier": "Brier",
+    "ece": "calibration error", "ef-1%": "enrichment 1 %", "ef-5%": "enrichment 5 %",
+    "rmse": "RMSE", "mae": "MAE", "r2": "R²", "spearman": "Spearman",
+}  # fmt: skip
+PERCENT = ("roc-auc", "pr-auc", "balanced-accuracy")  # of the scores of targets
 
 
 # What a result.json may hold, as `runtime.structure` writes it.
@@ -90,7 +96,8 @@ class Result:
 
     Attributes:
         runs: one entry per seed: {"seed", "seconds", "loss", "rows": {row: {rule or check: score}}}, and for whole
-            graphs "folds": {row: what every fold chose and scored}.
+            graphs "folds": {row: what every fold chose and scored}; of assays "tasks": {part: {target: {metric:
+            score}}} of the row the experiment is about.
         commit: of the code that made it.
     """
 
@@ -157,6 +164,7 @@ class Result:
             if row != self.row:
                 scores = self.column(row, self.rule)
                 baselines[row] = {**described(scores), "scores": scores}
+        means = self.task_means()
         return {
             "recipe": self.recipe,
             "metric": self.metric,
@@ -168,6 +176,7 @@ class Result:
             "scores": self.scores,
             "baselines": baselines,
             "published": self.published,
+            **({"metrics": {metric: described(values) for metric, values in means.items()}} if means else {}),
             "seconds": self.seconds,
             "peak_bytes": self.peak_bytes,
         }
@@ -181,6 +190,25 @@ class Result:
             number = f"{self.published['mean']:g} ± {self.published.get('std', 0.0):g}"
             lines.append([f"{self.method}, published", number, *[""] * (len(keys) - 1)])
         return ["", *(labels[key] for key in keys)], lines
+
+    def task_rows(self) -> list[dict[str, Any]]:
+        """Of an assay, one row per seed, part and target: {"seed", "part", "target", metric: score, …}."""
+        return [
+            {"seed": run["seed"], "part": part, "target": target, **scores}
+            for run in self.runs
+            for part, targets in run.get("tasks", {}).items()
+            for target, scores in targets.items()
+        ]
+
+    def task_means(self, part: str = "test") -> dict[str, list[float]]:
+        """Of an assay, metric → for every seed its mean over the targets that have it."""
+        found: dict[str, list[float]] = {}
+        for run in self.runs:
+            targets = run.get("tasks", {}).get(part, {}).values()
+            for metric in dict.fromkeys(metric for scores in targets for metric in scores):
+                values = [scores[metric] for scores in targets if metric in scores]
+                found.setdefault(metric, []).append(statistics.fmean(values))
+        return found
 
     def to_dict(self) -> dict[str, Any]:
         return {**self.summary(), **asdict(self)}
@@ -206,6 +234,20 @@ class Result:
         if any(made.rule not in run["rows"].get(made.row, {}) for run in made.runs):
             raise InputError(f"{path} is not a result: a run has no score by {made.rule!r}")
         return made
+
+
+def task_line(means: dict[str, list[float]]) -> str:
+    """'ROC-AUC 81.4, PR-AUC 79.9, MCC 0.46, …': scores of an assay in one line, means over seeds.
+
+    >>> task_line({"roc-auc": [80.0, 82.0], "mcc": [0.5, 0.4], "count": [10.0]})
+    'ROC-AUC 81.0, MCC 0.450'
+    """
+    shown_ones = []
+    for metric, label in TASK_LABELS.items():
+        if metric in means:
+            mean = statistics.fmean(means[metric])
+            shown_ones.append(f"{label} {mean:.1f}" if metric in PERCENT else f"{label} {mean:#.3g}")
+    return ", ".join(shown_ones)
 
 
 def shown(value: float, metric: str) -> str:

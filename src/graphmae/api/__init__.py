@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ..pretrained import load as load
     from .arguments import check_arguments as check_arguments
+    from .arguments import check_assay as check_assay
     from .arguments import run_folder as run_folder
     from .checking import drift as drift
     from .comparison import compare as compare
@@ -54,6 +55,7 @@ COMMANDS = {
 # What commands are made of; predict_links is `graphmae links --predict`.
 _OTHERS = {
     "check_arguments": ".arguments",
+    "check_assay": ".arguments",
     "load": "..pretrained",
     "predict_links": ".missing",
     "recipe": ".experiments",

@@ -14,7 +14,7 @@ from torch import nn
 from .. import evaluation, pretrained
 from ..config import Finetune, Part, Recipe
 from ..data.molecules import Assay
-from ..finetuning import Predictor, finetune_predictor
+from ..finetuning import Predictor, finetune_predictor, predict_graphs
 from ..methods import Method
 from ..runtime.environment import peak_bytes
 from ..runtime.errors import ConfigError, InputError
@@ -116,6 +116,7 @@ def run_seed(
         "seed": seed,
         "pre_trained_model": dict(network.trained_on) or settings.checkpoint,
     }
+    answers = predict_graphs(predictor, assay.graphs(), device).numpy()
     pretrained.save_predictor(predictor, folder.path, assay.metric, rows["pretrained"], facts)
     seconds = time.monotonic() - began
     return {
@@ -125,4 +126,5 @@ def run_seed(
         "peak_bytes": peak_bytes(str(device)),
         "loss": None,
         "rows": rows,
+        "tasks": evaluation.part_scores(assay, answers),
     }

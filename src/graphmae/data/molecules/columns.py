@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ...runtime.errors import DataError, InputError, unknown
 from .cells import Cells
-from .lines import NAMES, folded, named_column, smiles_column
+from .lines import NAMES, folded, named_column, smiles_name
 from .smiles import rdkit, silenced
 from .values import read_column
 
@@ -39,7 +39,7 @@ def find_smiles(file: Path, cells: Cells, wanted: str | None) -> tuple[str, str]
     if wanted is None and cells.smiles:
         return cells.smiles, ""
     if wanted is not None or any(folded(name) in NAMES for name in cells.names):
-        found = smiles_column(file, cells.names, wanted)
+        found = smiles_name(file, cells.names, wanted)
         return found, "" if wanted == found else f"SMILES are in the column {found!r}"
     likely = [name for name in cells.names if _holds_molecules(cells.texts(name)[: 4 * LOOKED_AT])]
     if len(likely) != 1:
