@@ -76,9 +76,8 @@ def assay_table(folder: Path, count: int = 120) -> Path:
         chain, nitrogen = "C" * (1 + i % 12), i % 3 == 0
         part = "test" if i % 10 == 0 else "valid" if i % 10 == 1 else "train"
         basic = "" if i % 17 == 5 else str(int(nitrogen))
-        rows.append(
-            f"m{i},{chain}{'N' if nitrogen else 'O'}{'C' * (i % 5)}{'F' if i < 60 else 'Cl'},{basic},{len(chain)}.5,{part}"
-        )
+        middle, end = "N" if nitrogen else "O", "F" if i < 60 else "Cl"
+        rows.append(f"m{i},{chain}{middle}{'C' * (i % 5)}{end},{basic},{len(chain)}.5,{part}")
     rows.insert(7, "bad,C1CC,1,3.5,train")
     path = folder / "assay.csv"
     path.write_text("\n".join(rows) + "\n")
