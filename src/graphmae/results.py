@@ -136,6 +136,11 @@ class Result:
     def std(self) -> float:
         return deviation(self.scores)
 
+    @property
+    def overlap(self) -> float:
+        """Of repeated splits, the size of the test part over that of the training part; 0 where the split is one."""
+        return float(self.data.get("overlap", 0.0))
+
     def rows(self) -> list[str]:
         """Row names, baselines first."""
         there = [row for row in self.runs[0]["rows"] if all(row in run["rows"] for run in self.runs)]
@@ -163,7 +168,7 @@ class Result:
         for row in self.rows():
             if row != self.row:
                 scores = self.column(row, self.rule)
-                baselines[row] = {**described(scores), "scores": scores}
+                baselines[row] = {**described(scores, self.overlap), "scores": scores}
         means = self.task_means()
         return {
             "recipe": self.recipe,
@@ -171,12 +176,16 @@ class Result:
             "rule": self.rule,
             "mean": self.mean,
             "std": self.std,
-            "interval": interval(self.scores),
+            "interval": interval(self.scores, self.overlap),
             "seeds": self.seeds,
             "scores": self.scores,
             "baselines": baselines,
             "published": self.published,
-            **({"metrics": {metric: described(values) for metric, values in means.items()}} if means else {}),
+            **(
+                {"metrics": {metric: described(values, self.overlap) for metric, values in means.items()}}
+                if means
+                else {}
+            ),
             "seconds": self.seconds,
             "peak_bytes": self.peak_bytes,
         }
@@ -271,8 +280,11 @@ def deviation(scores: list[float]) -> float:
     return statistics.stdev(scores) if len(scores) > 1 else 0.0
 
 
-def interval(scores: list[float]) -> float:
+def interval(scores: list[float], overlap: float = 0.0) -> float:
     """Half the width of the 95 % interval of the mean, by Student's t; 0 for a single score.
+
+    Scores of repeated splits are not independent, for their training parts share molecules: `overlap`, the size of a
+    test part over that of a training part, widens the interval (Nadeau & Bengio 2003).
 
     >>> round(interval([1.0, 2.0, 3.0]), 3)
     2.484
@@ -281,9 +293,10 @@ def interval(scores: list[float]) -> float:
         return 0.0
     from scipy.special import stdtrit  # scipy.stats takes most of a second to import
 
-    return float(stdtrit(len(scores) - 1, 0.975)) * deviation(scores) / len(scores) ** 0.5
+    spread: float = deviation(scores) * (1 / len(scores) + overlap) ** 0.5
+    return float(stdtrit(len(scores) - 1, 0.975)) * spread
 
 
-def described(scores: list[float]) -> dict[str, float]:
+def described(scores: list[float], overlap: float = 0.0) -> dict[str, float]:
     """Mean, deviation and half the interval of the mean."""
-    return {"mean": statistics.fmean(scores), "std": deviation(scores), "interval": interval(scores)}
+    return {"mean": statistics.fmean(scores), "std": deviation(scores), "interval": interval(scores, overlap)}

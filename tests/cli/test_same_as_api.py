@@ -26,6 +26,7 @@ OWN = {
     "pretrain": {"recipe": "model"},
     "evaluate": {"split": "columns"},
     "finetune": {"checkpoint": "checkpoint"},
+    "curve": {"checkpoint": "checkpoint"},
     "predict": {"table": "molecules"},
     "doctor": {"data": "root"},
     "links": {"predict": None},

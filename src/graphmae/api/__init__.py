@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .experiments import run as run
     from .finetuning import finetune as finetune
     from .finetuning import predict as predict
+    from .learning import curve as curve
     from .missing import predict_links as predict_links
     from .nodes import anomalies as anomalies
     from .nodes import impute as impute
@@ -48,6 +49,7 @@ COMMANDS = {
     "tune": "tuning",
     "finetune": "finetuning",
     "predict": "finetuning",
+    "curve": "learning",
     "convert": "conversion",
     "recipes": "experiments",
     "doctor": "diagnosis",

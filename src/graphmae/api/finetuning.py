@@ -13,6 +13,7 @@ from torch import Tensor
 from .. import config, pretrained
 from ..config import Recipe
 from ..data.molecules import MoleculeStore, from_smiles, molecule_table, stored
+from ..experiments import repeats
 from ..experiments import run as experiment
 from ..experiments.folder import RunFolder
 from ..finetuning import Predictor, predict_graphs
@@ -43,7 +44,8 @@ def finetune(
     """Fine-tune the model in `checkpoint` on a table (.csv, .tsv, .parquet), once per seed; leave everything in `out`.
 
     `targets` are columns of zeros and ones, or of numbers, with empty cells where nothing was measured; without them
-    the one column of numbers is it. `split` is "scaffold", "random", or a column that says train, val or test.
+    the one column of numbers is it. `split` is "scaffold", "random", "time:COLUMN", "group:COLUMN", or a column that
+    says train, val or test. With overrides=["data.repeats=5"] five splits are drawn and run; the result is over them.
 
     >>> result = finetune("runs/molecules", "assay.csv", ["active"], out="runs/assay")  # doctest: +SKIP
     >>> predict("runs/assay", ["CCO", "c1ccccc1"])  # doctest: +SKIP
@@ -51,6 +53,8 @@ def finetune(
     made = assay_recipe(checkpoint, table, targets, smiles, split, overrides)
     display = Progress() if progress else quiet
     folder = RunFolder.of(out, made.id, resume)
+    if made.data.options.get("repeats"):
+        return repeats.run_repeats(made, seeds, folder.path, device=device, resume=resume, display=display)
     return experiment.run(made, seeds, folder.path, device=device, resume=resume, display=display)
 
 
