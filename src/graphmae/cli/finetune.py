@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ..results import task_line
+from ..results import interval, shown, task_line
 from .options import Device, Import, Json, Seeds, Set, import_parts, parse_seeds, print_json, print_table
 
 
@@ -65,5 +65,10 @@ def finetune(
     if line := task_line(result.task_means()):
         several = f", mean of {len(result.runs[0]['tasks']['test'])} targets" if len(names) > 1 else ""
         typer.echo(f"Test part{several}: {line}. Every target: {folder / 'tasks.csv'}")
-    following = shlex.join(["graphmae", "predict", str(folder), "new.csv", "-o", "predictions.csv"])
-    typer.echo(f"The model is in {folder}. Next: {following}")
+    if repeats := result.data.get("repeats"):
+        half = interval(result.scores, result.overlap)
+        spread = f"{shown(result.mean, result.metric)} ± {shown(half, result.metric)}"
+        typer.echo(f"{repeats} splits, each with a model of its own: {result.metric} {spread} (95 % interval)")
+    model = folder / "repeat-0" if repeats else folder
+    following = shlex.join(["graphmae", "predict", str(model), "new.csv", "-o", "predictions.csv"])
+    typer.echo(f"The model is in {model}. Next: {following}")
