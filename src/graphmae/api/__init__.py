@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from .nodes import impute as impute
     from .nodes import links as links
     from .nodes import similar as similar
+    from .planning import plan as plan
     from .pretraining import pretrain as pretrain
+    from .storing import store as store
     from .tuning import tune as tune
 
 # Command → the module of its function, in the order of `graphmae --help`; the command itself is cli/COMMAND.py.
@@ -37,6 +39,8 @@ COMMANDS = {
     "demo": "demonstration",
     "run": "experiments",
     "reproduce": "experiments",
+    "store": "storing",
+    "plan": "planning",
     "pretrain": "pretraining",
     "embed": "embedding",
     "evaluate": "evaluation",

@@ -14,6 +14,7 @@ from ..runtime.errors import InputError
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
+    from .compressed import CompressedGraph
     from .graphset import GraphSet
 
 REGISTRY: Registry[Dataset] = Registry("data", supplied=["root"])
@@ -40,6 +41,7 @@ class Dataset:
     in_channels: int
     metric: str
     id_name: str = "id"
+    on_disk: ClassVar[bool] = False  # whether it is mapped from disk: what needs the whole graph at once is avoided
 
     @property
     def target_channels(self) -> int:
@@ -86,6 +88,10 @@ class Dataset:
     def single_graph(self) -> Data:
         """The one graph with every node; refused where there are several."""
         raise InputError(f"{self.name} is a set of graphs; this is for a single graph")
+
+    def compressed(self) -> CompressedGraph:
+        """The one graph pre-training sees in compressed rows, to sample from; refused where there are several."""
+        raise InputError(f"{self.name} is a set of graphs; train.sampler is for a single graph: leave it empty")
 
     def sorted_by_id(self) -> Dataset:
         """The same data, its nodes in an order that does not depend on the file, for random draws."""

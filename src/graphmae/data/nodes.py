@@ -13,6 +13,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from ..runtime.errors import DataError, InputError
+from .compressed import CompressedGraph
 from .dataset import Dataset
 from .edge_data import with_loops
 from .graphset import GraphSet
@@ -94,6 +95,11 @@ class NodeDataset(Dataset):
 
     def pretrain_graphs(self) -> list[Data]:
         return [self.graphs[i] for i in self.pretrain]
+
+    def compressed(self) -> CompressedGraph:
+        if len(self.pretrain) != 1:
+            raise InputError(f"{self.name} has several graphs; train.sampler is for a single one: leave it empty")
+        return CompressedGraph.of(self.graphs[self.pretrain[0]], self.name)
 
     def pretrain_sets(self) -> Iterator[GraphSet]:
         yield _without_labels(self.name, self.pretrain_graphs())

@@ -15,7 +15,7 @@ from torch_geometric.data import Batch, Data
 from torch_geometric.data import Dataset as PyGDataset
 
 from ..runtime.errors import ConfigError, DataError, InputError
-from . import benchmarks, facts, naming  # noqa: F401  each registers its sets
+from . import benchmarks, facts, naming, ondisk  # noqa: F401  each registers its sets
 from .dataset import REGISTRY, Dataset
 from .files import from_data, read_graph
 from .graphset import GraphSet
@@ -109,6 +109,8 @@ def _by_name_or_path(
         )  # fmt: skip
     if columns:
         raise DataError("columns (--id, --source, --target, --label, --split) are those of tables")
+    if section["name"] == "store":
+        return _stored(section["path"], inputs)
     if inputs.get("features") == "table":
         raise DataError("the model was trained on tables: give it a node table and an edge table")
     path = source if isinstance(source, str | Path) else source[0]
@@ -137,6 +139,17 @@ def _is_file(text: str) -> bool:
         return Path(text).is_file()
     except OSError:  # a long SMILES string is no name of a file
         return False
+
+
+def _stored(path: str, inputs: Mapping[str, Any]) -> Dataset:
+    """A graph on disk; its features must have been made as the model's were."""
+    stored = ondisk.StoredGraph.open(path)
+    if inputs and encoding_of(stored.treatment) != encoding_of(inputs):
+        raise InputError(
+            f"{path} was not encoded as the model's data was: store its tables again with --like and the folder of the "
+            "model"
+        )
+    return stored
 
 
 def _of_tables(inputs: Mapping[str, Any]) -> Mapping[str, Any] | None:

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..results import Result
+from ..runtime import ranks
 from ..runtime.errors import InputError, Interrupted, StopRequest
 from ..runtime.files import is_empty, locked, read_json, replacing, write_json, write_text
 
@@ -47,6 +48,7 @@ class RunFolder:
         """runs/node-cora, or runs/node-cora-2 when that is taken; the latest one, if there is one, when resuming."""
         base = Path("runs") / name.replace("/", "-")
         latest, candidate, number = None, base, 1
+        resume = ranks.resumes(resume)
         while candidate.exists():
             latest, number = candidate, number + 1
             candidate = Path(f"{base}-{number}")
@@ -58,7 +60,13 @@ class RunFolder:
         return cls.next(name, resume) if out is None else cls(Path(out))
 
     def check(self, resume: bool) -> None:
-        """Refuse a folder that holds anything else than a run to resume; where there is nothing yet, one begins."""
+        """Refuse a folder that holds anything else than a run to resume; where there is nothing yet, one begins.
+
+        Of several processes the first alone looks: it may have begun before the others.
+        """
+        resume = ranks.resumes(resume)
+        if ranks.rank():
+            return
         if self.path.exists() and not self.path.is_dir():
             raise InputError(f"{self.path} is not a folder; choose another --out")
         if self.holds_run and not resume:
@@ -68,7 +76,13 @@ class RunFolder:
 
     @contextmanager
     def claim(self, settings: Mapping[str, Any], resume: bool) -> Iterator[None]:
-        """Hold the folder while a run with these settings works in it; refuse one that holds anything else."""
+        """Hold the folder while a run with these settings works in it; refuse one that holds anything else.
+
+        Of several processes the first holds it for all.
+        """
+        if ranks.rank():
+            yield
+            return
         self.check(resume)
         stored = self.path / "recipe.json"
         with locked(self.path), self._resumable():
