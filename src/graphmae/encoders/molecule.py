@@ -6,8 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
+from ..data.molecules.environments import Environments
+from ..data.molecules.smiles import ATOMS
 from ..kernels import Adjacency
 from ..layers import MLP, Block, GINConv, Linear
 from .base import REGISTRY, StackedEncoder, layer_shapes
@@ -66,3 +69,22 @@ class MoleculeGIN(StackedEncoder):
         """`x` [N, in_channels] → [N, out_channels]; `mask` is applied to the atoms' embeddings."""
         embedded = self.embed(x)
         return super().forward(embedded if mask is None else mask(embedded), edge_index, rows)
+
+    def embed_environments(self, found: Environments) -> list[Tensor]:
+        """[R, hidden_channels] of every layer, of molecules grouped by surroundings; without dropout or gradient.
+
+        The same as `forward`, up to rounding, for an encoder in evaluation mode: equal atoms are computed once.
+        """
+        codes, weight = found.codes, self.embed.weight.t()
+        x = weight[codes[:, 0]]
+        for column in range(1, codes.size(1)):
+            x = x + weight[ATOMS + codes[:, column]]
+        rows = []
+        for block, layer in zip(self.blocks, found.layers, strict=True):
+            assert isinstance(block, Block) and isinstance(block.conv, GINConv)
+            around = F.embedding_bag(layer.senders, x, layer.begins, mode="sum")
+            if block.conv.edge_table is not None:
+                around = torch.addmm(around, layer.edge_sums.to(x.dtype), block.conv.edge_table)
+            x = block.finish(block.conv.mlp(around))
+            rows.append(x)
+        return rows
