@@ -37,6 +37,7 @@ COMPUTED = {
     "cli/main.py": {"cli"},
     "kernels/__init__.py": {"kernels"},
     "data/__init__.py": {"data"},
+    "data/molecules/__init__.py": {"data"},
     "data/tables/__init__.py": {"data"},
     "pretrained/__init__.py": {"pretrained"},
 }

@@ -88,6 +88,7 @@ def predict(
     """
     check_out(out, FORMATS)
     predictor = pretrained.load_predictor(model) if isinstance(model, str | Path) else model
+    standardize = bool(predictor.inputs.get("standardize"))  # as the molecules it was trained on
     used = resolve_device(device)
     if out is not None:
         if not isinstance(molecules, str | Path):
@@ -98,12 +99,12 @@ def predict(
             raise InputError(f"{molecules} already has a column {taken[0]!r}; rename it, the predictions are called so")
     if isinstance(molecules, str | Path):
         path = Path(molecules)
-        found: MoleculeStore = stored([path], path.name.split(".")[0], smiles)
+        found: MoleculeStore = stored([path], path.name.split(".")[0], smiles, standardize)
         rows, parts, total = torch.from_numpy(found.lines.astype("int64")), found.graph_sets(), found.num_lines
     else:
         if not molecules:
             raise InputError("there are no molecules to predict for")
-        graphs, positions = from_smiles(molecules)
+        graphs, positions = from_smiles(molecules, standardize=standardize)
         rows, total = torch.tensor(positions, dtype=torch.long), len(molecules)
         parts = iter([] if graphs is None else [graphs])
     answers, predictions = [], torch.full((total, len(predictor.names)), float("nan"))

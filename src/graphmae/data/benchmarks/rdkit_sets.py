@@ -8,9 +8,9 @@ from pathlib import Path
 from ...runtime.errors import DataError
 from ..dataset import REGISTRY
 from ..molecules.assay import Assay, read_assay
+from ..molecules.cached import stored
 from ..molecules.smiles import rdkit
 from ..molecules.store import MoleculeStore
-from ..molecules.stored import stored
 from ..sources import cache_root
 from .moleculenet import Division
 

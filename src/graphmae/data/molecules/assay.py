@@ -15,11 +15,11 @@ from ...runtime.errors import DataError, InputError, unknown
 from ..dataset import REGISTRY, Dataset
 from ..graphset import GraphSet
 from ..tables.reading import MISSING
+from .cached import stored
 from .fingerprints import BITS, ecfp
-from .lines import is_table, read_cells, read_lines, smiles_column
+from .lines import is_table, read_cells, smiles_column
 from .splits import Split, given_split, random_split, scaffold_groups, scaffold_split
 from .store import MoleculeStore
-from .stored import stored
 
 Kind = Literal["auto", "classification", "regression"]
 SPLITS = ("scaffold", "random")
@@ -30,14 +30,17 @@ logger = logging.getLogger("graphmae")
 
 @dataclass(frozen=True)
 class Assay(Dataset):
-    """Molecules and what was measured of them.
+    """M molecules and what was measured of them.
 
     Attributes:
-        store: the molecules that could be read, `store.lines` being their rows in the table, counted from 0.
-        smiles: [rows] the SMILES of every row.
-        targets: [len(store), T] float32, NaN where nothing was measured; classes are 0 and 1.
+        store: the M molecules.
+        smiles: [M] how they are written; standardised where `standardized` says so.
+        targets: [M, T] float32, NaN where nothing was measured; classes are 0 and 1.
         names: the T columns.
         division: "scaffold", "random" (by `split_seed`), or the column whose text is `given`.
+        ids: [M] what the table calls them; the number of the row, from 1 up, where it does not.
+        standardized: whether salts were removed and charges neutralised; new molecules have to be treated so too, which
+            is why it is in `treatment`, and with that in the checkpoint of a predictor.
     """
 
     name: str
@@ -49,6 +52,8 @@ class Assay(Dataset):
     division: str = "scaffold"
     split_seed: int = 0
     given: tuple[str, ...] = ()
+    ids: tuple[str, ...] = ()
+    standardized: bool = False
     task = "molecule"
     default_recipe = "default-assay"
 
@@ -57,8 +62,8 @@ class Assay(Dataset):
 
     @property
     def readable(self) -> list[str]:
-        """[len(store)] the SMILES of the molecules."""
-        return [self.smiles[row] for row in self.store.lines]
+        """[M] the SMILES of the molecules."""
+        return list(self.smiles)
 
     @property
     def metric(self) -> str:  # type: ignore[override]
@@ -70,7 +75,12 @@ class Assay(Dataset):
 
     @property
     def treatment(self) -> dict[str, Any]:  # type: ignore[override]
-        return self.store.treatment
+        return {**self.store.treatment, **({"standardize": True} if self.standardized else {})}
+
+    @cached_property
+    def groups(self) -> np.ndarray:
+        """[M] int32: a number for the scaffold of every molecule; those of one scaffold belong in one part or fold."""
+        return self.store.derived("scaffolds", lambda: scaffold_groups(self.smiles))
 
     @cached_property
     def split(self) -> Split:
@@ -79,7 +89,7 @@ class Assay(Dataset):
             return given_split(self.given)
         if self.division == "random":
             return random_split(len(self), self.split_seed)
-        return scaffold_split(self.store.derived("scaffolds", lambda: scaffold_groups(self.readable)))
+        return scaffold_split(self.groups)
 
     @cached_property
     def scored(self) -> np.ndarray:
@@ -114,7 +124,7 @@ class Assay(Dataset):
 
     def fingerprints(self) -> np.ndarray:
         """[len(store), 2048] float32 zeros and ones."""
-        packed = self.store.derived("ecfp", lambda: ecfp(self.readable))
+        packed = self.store.derived("ecfp", lambda: ecfp(self.smiles))
         return np.unpackbits(packed, axis=1, count=BITS).astype(np.float32)
 
     def summary(self) -> Iterator[tuple[str, int]]:
@@ -165,23 +175,14 @@ def read_assay(
     name = name or path.name.split(".")[0]
     store = stored([path], name, header[at])
     known, found = _classes(path, [header[column] for column in wanted], values[store.lines], kind)
-    texts = tuple(row[at].strip() for row in rows)
+    texts = tuple(rows[line][at].strip() for line in store.lines)
     names = tuple(header[column] for column in wanted)
     given: tuple[str, ...] = ()
     if split in header:
         column = header.index(split)
         given = tuple(rows[row][column] for row in store.lines)
-    return Assay(name, store, texts, found, names, known, split, split_seed, given)
-
-
-def molecule_table(path: Path, smiles: str | None = None) -> tuple[list[str], list[list[str]], str | None]:
-    """(header, rows, the column of SMILES) of a table, or of a list of SMILES, where that column has no name."""
-    if not path.is_file():
-        raise InputError(f"there is no file {path}")
-    if not is_table(path):
-        return ["smiles"], [[line.text] for line in read_lines([path])], None
-    header, rows = read_cells(path)
-    return header, rows, header[smiles_column(path, header, smiles)]
+    ids = tuple(str(line + 1) for line in store.lines)
+    return Assay(name, store, texts, found, names, known, split, split_seed, given, ids)
 
 
 def _table(path: Path) -> tuple[list[str], list[list[str]]]:

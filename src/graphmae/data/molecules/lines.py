@@ -93,3 +93,13 @@ def smiles_column(file: Path, header: Sequence[str], wanted: str | None) -> int:
     if len(found) != 1:
         raise InputError(f"{file}: say which column holds SMILES (--smiles); it has {', '.join(header) or 'none'}")
     return found[0]
+
+
+def molecule_table(path: Path, smiles: str | None = None) -> tuple[list[str], list[list[str]], str | None]:
+    """(header, rows, the column of SMILES) of a table, or of a list of SMILES, where that column has no name."""
+    if not path.is_file():
+        raise InputError(f"there is no file {path}")
+    if not is_table(path):
+        return ["smiles"], [[line.text] for line in read_lines([path])], None
+    header, rows = read_cells(path)
+    return header, rows, header[smiles_column(path, header, smiles)]
