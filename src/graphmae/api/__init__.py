@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from .experiments import reproduce as reproduce
     from .experiments import run as run
     from .finetuning import finetune as finetune
-    from .finetuning import predict as predict
     from .missing import predict_links as predict_links
     from .nodes import anomalies as anomalies
     from .nodes import impute as impute
     from .nodes import links as links
     from .nodes import similar as similar
+    from .prediction import predict as predict
     from .pretraining import pretrain as pretrain
     from .tuning import tune as tune
 
@@ -46,7 +46,7 @@ COMMANDS = {
     "compare": "comparison",
     "tune": "tuning",
     "finetune": "finetuning",
-    "predict": "finetuning",
+    "predict": "prediction",
     "convert": "conversion",
     "recipes": "experiments",
     "doctor": "diagnosis",

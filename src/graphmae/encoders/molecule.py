@@ -15,6 +15,8 @@ from ..kernels import Adjacency
 from ..layers import MLP, Block, GINConv, Linear
 from .base import REGISTRY, StackedEncoder, layer_shapes
 
+AT_ONCE = 1024  # rows that go through a layer together: they stay in the cache
+
 
 @REGISTRY.register("molecule-gin")
 class MoleculeGIN(StackedEncoder):
@@ -70,8 +72,8 @@ class MoleculeGIN(StackedEncoder):
         embedded = self.embed(x)
         return super().forward(embedded if mask is None else mask(embedded), edge_index, rows)
 
-    def embed_environments(self, found: Environments) -> list[Tensor]:
-        """[R, hidden_channels] of every layer, of molecules grouped by surroundings; without dropout or gradient.
+    def embed_environments(self, found: Environments) -> Tensor:
+        """[R, out_channels] of molecules grouped by surroundings; without dropout or gradient.
 
         The same as `forward`, up to rounding, for an encoder in evaluation mode: equal atoms are computed once.
         """
@@ -79,12 +81,24 @@ class MoleculeGIN(StackedEncoder):
         x = weight[codes[:, 0]]
         for column in range(1, codes.size(1)):
             x = x + weight[ATOMS + codes[:, column]]
-        rows = []
         for block, layer in zip(self.blocks, found.layers, strict=True):
             assert isinstance(block, Block) and isinstance(block.conv, GINConv)
-            around = F.embedding_bag(layer.senders, x, layer.begins, mode="sum")
-            if block.conv.edge_table is not None:
-                around = torch.addmm(around, layer.edge_sums.to(x.dtype), block.conv.edge_table)
-            x = block.finish(block.conv.mlp(around))
-            rows.append(x)
-        return rows
+            out = x.new_empty(len(layer.begins), int(block.width))
+            ends = [*layer.begins[AT_ONCE::AT_ONCE].tolist(), len(layer.senders)]
+            first = 0
+            for rows, begins, sums, last in zip(
+                out.split(AT_ONCE), layer.begins.split(AT_ONCE), layer.edge_sums.split(AT_ONCE), ends, strict=True
+            ):
+                around = F.embedding_bag(layer.senders[first:last], x, begins - first, mode="sum")
+                if block.conv.edge_table is not None:
+                    around = torch.addmm(around, sums.to(x.dtype), block.conv.edge_table)
+                rows.copy_(block.finish(block.conv.mlp(around)))
+                first = last
+            x = out
+        return x
+
+    @property
+    def groups_atoms(self) -> bool:
+        """Whether `embed_environments` gives what `forward` does: no residual, the last layer alone, nothing that
+        looks at several atoms."""
+        return self.output == "last" and all(block.residual is None for block in self.blocks)
