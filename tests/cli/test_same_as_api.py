@@ -23,10 +23,11 @@ NAMES = {
 # Where the function's own word says more.
 OWN = {
     "run": {"recipe": "source", "import_": "imports"},
-    "pretrain": {"recipe": "model"},
+    "pretrain": {"recipe": "model", "from_": "start"},
     "evaluate": {"split": "columns"},
     "finetune": {"checkpoint": "checkpoint"},
     "predict": {"table": "molecules"},
+    "explain": {"table": "molecules"},
     "doctor": {"data": "root"},
     "links": {"predict": None},
 }

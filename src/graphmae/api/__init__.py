@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .experiments import recipes as recipes
     from .experiments import reproduce as reproduce
     from .experiments import run as run
+    from .explaining import explain as explain
     from .finetuning import finetune as finetune
     from .missing import predict_links as predict_links
     from .nodes import anomalies as anomalies
@@ -47,6 +48,7 @@ COMMANDS = {
     "tune": "tuning",
     "finetune": "finetuning",
     "predict": "prediction",
+    "explain": "explaining",
     "convert": "conversion",
     "recipes": "experiments",
     "doctor": "diagnosis",

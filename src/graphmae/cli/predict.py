@@ -47,7 +47,8 @@ def predict(
 
     import_parts(import_)
     answers = api.predict(model, table, smiles=smiles or None, sort=sort, top=top, device=device, out=out)
-    bad = int(answers[:, 0].isnan().sum())  # type: ignore[call-overload]
+    assert not isinstance(answers, dict)
+    bad = int(answers[:, 0].isnan().sum())
     unread = f"; {bad} of them are not molecules and have none" if bad else ""
     kept = f"the best {min(top, len(answers))} of " if top else ""
     typer.echo(f"{kept}{len(answers)} rows with predictions are in {out}{unread}")

@@ -129,7 +129,7 @@ class Finetune:
 
     checkpoint: str = ""  # folder of the pre-trained model
     mode: Literal["full", "frozen", "staged"] = "full"  # all weights, the head alone, or layer after layer from the top
-    epochs: int = 100
+    epochs: int = 100  # 0: of an automatic predictor as many as the number of molecules asks for, else 100
     lr: float = 1e-3
     weight_decay: float = 0.0
     schedule: Literal["constant", "cosine", "step"] = "constant"
@@ -160,7 +160,7 @@ class Finetune:
 
     def problems(self) -> list[str]:
         return [
-            *_below(self.epochs, 0 if self.members else 1, "finetune.epochs"),  # 0: as many as the molecules ask for
+            *_below(self.epochs, 0, "finetune.epochs"),
             *_below(self.batch_size, 2, "finetune.batch_size"),
             *_below(self.folds, 2, "finetune.folds"),
             *([] if 0 < self.level < 1 else [f"finetune.level must be between 0 and 1, not {self.level}"]),

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from .. import evaluation, pretrained
-from ..config import Finetune, Part, Recipe
+from ..config import Finetune, Recipe
 from ..data.molecules import Assay
 from ..finetuning import Predictor, finetune_predictor, fit_automatic
 from ..methods import Method
@@ -37,13 +37,9 @@ def starting_point(recipe: Recipe, assay: Assay) -> tuple[Recipe, Method]:
         raise InputError(
             f"{settings.checkpoint} was not pre-trained on molecules; pre-train on SMILES: graphmae pretrain file.smi"
         )
-    parts: dict[str, Part | None] = dict.fromkeys(("decoder", "mask", "loss"))
-    stored = pretrained.describe(network)
-    for kind in ("method", *network.parts):
-        options = {k: v for k, v in stored[kind].items() if k not in ("name", "in_channels", "out_channels")}
-        parts[kind] = Part(stored[kind]["name"], options)
+    parts: dict[str, Any] = {**dict.fromkeys(("decoder", "mask", "loss")), **pretrained.parts_of(network)}
     rule = "test" if settings.members else settings.rule
-    recipe = replace(recipe, **parts, evaluation=replace(recipe.evaluation, rule=rule))  # type: ignore[arg-type]
+    recipe = replace(recipe, **parts, evaluation=replace(recipe.evaluation, rule=rule))
     assay.check_split()
     return recipe, network
 
@@ -53,7 +49,8 @@ def settings_of(recipe: Recipe) -> Finetune:
         raise ConfigError(
             f"{recipe.id}: an assay is evaluated by fine-tuning, so the recipe needs a [finetune] section"
         )
-    return recipe.finetune
+    settings = recipe.finetune
+    return settings if settings.epochs or settings.members else replace(settings, epochs=100)
 
 
 def fingerprint_rows(recipe: Recipe, assay: Assay) -> dict[str, dict[str, float]]:
@@ -142,6 +139,8 @@ def _automatic_seed(
     encoder, label = copy.deepcopy(network.encoder), f"{recipe.id}, seed {seed}"
     folder.path.mkdir(parents=True, exist_ok=True)
     predictor, rows = fit_automatic(encoder, assay, settings, seed, device, folder.path, label)
+    if getattr(encoder, "mask_embedding", False):
+        predictor.token = network.mask_token.detach().clone()  # type: ignore[operator]
     facts = {
         "assay": assay.name,
         "molecules": len(assay.split["train"]) + len(assay.split["val"]),

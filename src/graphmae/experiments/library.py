@@ -13,7 +13,7 @@ import logging
 import shutil
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -149,7 +149,9 @@ def predict_library(
                 shown = now
                 logger.info("predict: %d molecules, %.0f a second", total, total / (now - began))
     except StopRequest as request:
-        raise Interrupted("stopped; the same command goes on with the molecules that are left", request.signal) from None
+        raise Interrupted(
+            "stopped; the same command goes on with the molecules that are left", request.signal
+        ) from None
     if not total:
         shutil.rmtree(job.folder)
         raise InputError("there are no molecules to predict for")
@@ -239,13 +241,13 @@ def _predict(job: _Job, committee: Committee, part: Part, device: torch.device) 
     cells = [[*[""] * (len(job.columns.header) - 1), NOT_A_MOLECULE] for _ in part.texts]
     for row, found in zip(molecules.rows.tolist(), job.columns.rows(committee, answers), strict=True):
         cells[row] = found
-    order = range(len(cells))
-    if job.order is not None:
-        rank: Callable[[int], float] = lambda row: job.order.key(float(values[row, job.order.target]))  # type: ignore[union-attr]  # noqa: E731
-        order = sorted(order, key=rank)  # type: ignore[assignment]
+    ranks = list(range(len(cells)))
+    if (order := job.order) is not None:
+        sorted_by = values[:, order.target].tolist()
+        ranks.sort(key=lambda row: order.key(sorted_by[row]))
     with replacing(job.path(part.number)) as partial, partial.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, delimiter=job.delimiter, lineterminator="\n")
-        writer.writerows([*part.cells[row], *cells[row]] for row in order)
+        writer.writerows([*part.cells[row], *cells[row]] for row in ranks)
     with replacing(job.keys(part.number)) as partial:
         np.save(partial, values)
     return values

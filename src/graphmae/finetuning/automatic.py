@@ -18,6 +18,8 @@ from .members import FINETUNED, Fitted, Kind
 from .predictor import Predictor
 from .stack import combined, spread_of
 
+NEARNESS = ("nearest", "tanimoto", "cosine", "inside")
+
 
 @dataclass(frozen=True)
 class Answers:
@@ -36,6 +38,12 @@ class Answers:
     high: np.ndarray | None = None
     near: Nearness | None = None
 
+    def of(self, rows: np.ndarray) -> Answers:
+        """Those of some of the molecules."""
+        near = None if self.near is None else Nearness(*(getattr(self.near, key)[rows] for key in NEARNESS))
+        low, high = (None if side is None else side[rows] for side in (self.low, self.high))
+        return Answers(self.values[rows], self.spread[rows], low, high, near)
+
 
 @dataclass
 class AutomaticPredictor:
@@ -49,6 +57,7 @@ class AutomaticPredictor:
         platts: of classes, how each member's probabilities are calibrated before they are averaged.
         platt: how the average is.
         report: inner scores, what was chosen and why.
+        token: what stands for a masked atom in the encoders, as in pre-training; None: zeros.
     """
 
     names: tuple[str, ...]
@@ -64,6 +73,7 @@ class AutomaticPredictor:
     conformal: Conformal | None = None
     domain: Domain | None = None
     report: dict[str, Any] = field(default_factory=dict)
+    token: torch.Tensor | None = None
 
     @property
     def reads_descriptors(self) -> bool:
@@ -82,11 +92,10 @@ class AutomaticPredictor:
     def answer(self, molecules: Featurized, device: torch.device | None = None) -> Answers:
         """Predictions for molecules; nothing is drawn by chance, and a molecule's answer does not depend on others."""
         if molecules.graphs is None:
-            empty = np.zeros((0, len(self.names)))
-            interval = (empty, empty) if self.conformal is not None else (None, None)
-            none = np.zeros(0)
+            empty, none = np.zeros((0, len(self.names))), np.zeros(0)
             near = None if self.domain is None else Nearness(none.astype(int), none, none, none.astype(bool))
-            return Answers(empty, empty, *interval, near)
+            side = None if self.conformal is None else empty
+            return Answers(empty, empty, side, side, near)
         guesses, embedding = self._guesses(molecules, device or torch.device("cpu"))
         middle, spread = combined(guesses, self.weights), spread_of(guesses, self.weights)
         near = None if self.domain is None else self.domain.nearness(molecules.counts, embedding)
@@ -102,16 +111,31 @@ class AutomaticPredictor:
     def _guesses(self, molecules: Featurized, device: torch.device) -> tuple[dict[str, np.ndarray], np.ndarray]:
         """(member → [n, T] calibrated logits or numbers, embeddings the domain reads)."""
         assert molecules.graphs is not None
-        encoders = [*([self.encoder] * self.reads_frozen), *(predictor.encoder for predictor in self.tuned)]
-        embedded = embed_molecules([encoder.eval() for encoder in encoders], molecules.graphs, self.readout, device)
-        frozen = embedded[0].numpy()  # without members that read it, what the first fine-tuned encoder gives
-        blocks = {"embedding": frozen, "ecfp": molecules.counts, "descriptors": molecules.descriptors}
+        embedded = embed_molecules([one.eval() for one in self.encoders], molecules.graphs, self.readout, device)
+        # Without members that read the pre-trained encoder, the domain reads the first fine-tuned one.
+        return self.guesses(embedded, molecules.counts, molecules.descriptors), embedded[0].numpy()
+
+    @property
+    def encoders(self) -> list[nn.Module]:
+        """Those that are needed: the pre-trained one where something reads it, then the fine-tuned ones."""
+        return [*([self.encoder] * self.reads_frozen), *(predictor.encoder for predictor in self.tuned)]
+
+    def guesses(
+        self, embedded: Sequence[torch.Tensor], counts: np.ndarray, descriptors: np.ndarray
+    ) -> dict[str, np.ndarray]:
+        """Member → [n, T] calibrated logits or numbers, from what `encoders` give, fingerprints and descriptors."""
+        blocks = {"embedding": embedded[0].numpy(), "ecfp": counts, "descriptors": descriptors}
         guesses = {member.name: member.predict(blocks) for member in self.members if member.name in self.weights}
         if FINETUNED in self.weights:
             guesses[FINETUNED] = mean_of_tuned(self.tuned, embedded[self.reads_frozen :])
         if self.kind == "classification":
             guesses = {name: self.platts[name].logits(logit(guess)) for name, guess in guesses.items()}
-        return guesses, frozen
+        return guesses
+
+    def merged(self, guesses: dict[str, np.ndarray]) -> np.ndarray:
+        """[n, T] calibrated logits, or numbers."""
+        middle = combined(guesses, self.weights)
+        return middle if self.platt is None else self.platt.logits(middle)
 
 
 @torch.no_grad()
@@ -122,4 +146,3 @@ def mean_of_tuned(tuned: Sequence[Predictor], embedded: Sequence[torch.Tensor]) 
         for predictor, rows in zip(tuned, embedded, strict=True)
     ]
     return np.asarray(sum(answers) / len(answers))
-

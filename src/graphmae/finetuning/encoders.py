@@ -3,6 +3,7 @@ every fold, two or more at a time where there are as many cores."""
 
 from __future__ import annotations
 
+import copy
 import json
 import logging
 import math
@@ -27,7 +28,7 @@ from .finetune import batches_of, stages_of, trainer_of
 from .predictor import Kind, Predictor
 from .stack import score
 
-PASSES = 16_000  # molecules a training sees, some of them many times; epochs follow from it
+PASSES = 12_000  # molecules a training sees, some of them many times; epochs follow from it
 EPOCHS = (6, 30)
 FEW = 4_000  # passes over molecules that are not worth another process
 logger = logging.getLogger("graphmae")
@@ -49,7 +50,7 @@ WAYS = (Way("full", 1e-3, 0.5), Way("full", 3e-4, 0.2), Way("staged", 1e-3, 0.2)
 
 
 def epochs_for(rows: int) -> int:
-    """As many as give about 16,000 passes over molecules, at least 6 and at most 30; fewer of very large assays."""
+    """As many as give about 12,000 passes over molecules, at least 6 and at most 30; fewer of very large assays."""
     least = EPOCHS[0] if rows < 15_000 else 3
     return min(max(round(PASSES / max(rows, 1)), least), EPOCHS[1])
 
@@ -92,7 +93,8 @@ def train_one(task: Task) -> Trained:
     device = torch.device(task.device)
     with preserved_randomness(task.seed):
         settings = task.settings
-        predictor = Predictor(task.encoder, task.names, task.kind, settings.readout, settings.dropout).to(device)
+        encoder = copy.deepcopy(task.encoder)  # tasks in one process begin with the same one
+        predictor = Predictor(encoder, task.names, task.kind, settings.readout, settings.dropout).to(device)
         nn.init.zeros_(predictor.head.weight)
         nn.init.zeros_(predictor.head.bias)
         store, targets = GraphStore(task.graphs, device), torch.from_numpy(task.targets).to(device)

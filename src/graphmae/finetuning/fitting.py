@@ -67,7 +67,9 @@ def fit_automatic(
         len(parts.test), settings.folds, "by scaffold" if parts.grouped else "by chance", ", ".join(names),
     )  # fmt: skip
     guesses, chosen = _compare(names, parts, kind, seed, label)
-    facts: dict[str, Any] = {"settings": {name: value for name, value in chosen.items() if len(SPECS[name].settings) > 1}}
+    facts: dict[str, Any] = {
+        "settings": {name: value for name, value in chosen.items() if len(SPECS[name].settings) > 1}
+    }
     tuned: list[Predictor] = []
     if FINETUNED in names:
         tuned, guesses[FINETUNED], facts["finetuning"] = _tuned(encoder, assay, settings, parts, seed, device, folder)
@@ -171,8 +173,8 @@ def _tuned(
     made = replace(settings, epochs=epochs, batch_size=batch)
     targets = assay.targets.astype(np.float32)
     base = Task(
-        0, encoder.cpu(), assay.graphs(), targets, parts.train, parts.train, assay.names, assay.kind, made, seed, epochs,
-        str(device),
+        0, encoder.cpu(), assay.graphs(), targets, parts.train, parts.train, assay.names, assay.kind, made, seed,
+        epochs, str(device),
     )  # fmt: skip
     found = choose_way(base, parts.folds, folder)
     way = replace(made, mode=found.way.mode, lr=found.way.lr, dropout=found.way.dropout)  # type: ignore[arg-type]
@@ -218,9 +220,7 @@ def _calibrate(
     return {"coverage": {"level": 100 * level, "inner": round(coverage(middle - half, middle + half, y), 2)}}
 
 
-def _domain(
-    predictor: AutomaticPredictor, assay: Assay, parts: Parts, device: torch.device, seed: int
-) -> Domain:
+def _domain(predictor: AutomaticPredictor, assay: Assay, parts: Parts, device: torch.device, seed: int) -> Domain:
     embedding = parts.blocks["embedding"]
     if not predictor.reads_frozen:
         embedding = embed_molecules([predictor.tuned[0].encoder], assay.graphs(), predictor.readout, device)[0].numpy()
@@ -244,7 +244,11 @@ def _test_rows(
         name: {"test": sign * score(guess, y, assay.kind), "inner": choice.scores[name]}
         for name, guess in guesses.items()
     }
-    whole = predictor.answer(predictor.featurize([assay.smiles[row] for row in test]), device)
+    # All molecules, for their graphs are one after another; the rows of the test part alone are looked at.
+    molecules = Featurized(
+        np.arange(len(assay)), list(assay.smiles), graphs, parts.blocks["ecfp"], parts.blocks["descriptors"]
+    )
+    whole = predictor.answer(molecules, device).of(test)
     rows["automatic"] = {"test": sign * score(whole.values, y, assay.kind), "inner": choice.inner}
     assert predictor.domain is not None and whole.near is not None
     rows["automatic"]["outside"] = float(100 * (1 - whole.near.inside.mean()))

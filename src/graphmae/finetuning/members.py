@@ -4,7 +4,7 @@ frozen embeddings, each stored as plain arrays."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -16,6 +16,7 @@ from sklearn.ensemble import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
+from threadpoolctl import threadpool_limits
 from torch import Tensor
 
 from ..data.molecules.neighbours import TanimotoIndex
@@ -51,6 +52,7 @@ NAMES = (FINETUNED, *SPECS)
 BITS_OF_BOOSTING = 256  # the most variable of the 2,048: boosting takes time by the column
 OWN_FOREST = 3  # targets up to which each has a forest of its own; more share the trees
 MOST_ROWS_OF_KERNEL = 5_000
+FEW = 10_000  # values of targets that one thread is fastest with
 
 
 def affordable(name: str, rows: int, targets: int) -> bool:
@@ -123,6 +125,12 @@ def matrix(blocks: Blocks, names: tuple[str, ...], columns: np.ndarray | None, b
 
 def fit(name: str, setting: float, blocks: Blocks, y: np.ndarray, kind: Kind, seed: int) -> Fitted:
     """Fit a member to `y` [n, T], NaN where nothing was measured."""
+    # Threads that wait for one another take more time than they save on a few molecules, and forests have their own.
+    with threadpool_limits(1 if len(y) * y.shape[1] <= FEW else None):
+        return _fit(name, setting, blocks, y, kind, seed)
+
+
+def _fit(name: str, setting: float, blocks: Blocks, y: np.ndarray, kind: Kind, seed: int) -> Fitted:
     spec = SPECS[name]
     if spec.learner == "kernel":
         return _kernel(name, setting, blocks["ecfp"], y, kind)
@@ -220,8 +228,7 @@ def _shared_forest(x: np.ndarray, y: np.ndarray, kind: Kind, seed: int) -> Trees
         np.add.at(sums, leaf, np.where(known, y, 0.0))
         np.add.at(counts, leaf, known)
     values = (sums + prior) / (counts + 1.0) / len(grown.roots)
-    return Trees(*(getattr(grown, name) for name in ("feature", "threshold", "left", "right", "missing_left")),
-                 values.astype(np.float32), grown.roots, grown.width)  # fmt: skip
+    return replace(grown, values=values.astype(np.float32))
 
 
 def _kernel(name: str, setting: float, counts: np.ndarray, y: np.ndarray, kind: Kind) -> Fitted:

@@ -130,10 +130,14 @@ def joined(parts: Sequence[Trees]) -> Trees:
     """The trees of several, of the same columns and targets."""
     nodes, leaves = (np.cumsum([0, *map(len, rows)])[:-1].astype(np.int32) for rows in
                      ([part.feature for part in parts], [part.values for part in parts]))  # fmt: skip
-    left = [np.where(p.feature == LEAF, p.left + leaf, p.left + node) for p, node, leaf in zip(parts, nodes, leaves, strict=True)]
+    left = [
+        np.where(p.feature == LEAF, p.left + leaf, p.left + node)
+        for p, node, leaf in zip(parts, nodes, leaves, strict=True)
+    ]
     right = [part.right + node for part, node in zip(parts, nodes, strict=True)]
     return Trees(
-        *(np.concatenate([getattr(part, name) for part in parts]) for name in ("feature", "threshold")),
+        np.concatenate([part.feature for part in parts]),
+        np.concatenate([part.threshold for part in parts]),
         np.concatenate(left).astype(np.int32),
         np.concatenate(right).astype(np.int32),
         np.concatenate([part.missing_left for part in parts]),
@@ -152,10 +156,7 @@ def of_forest(forest: Any, target: int = 0, targets: int = 1) -> Trees:
     for estimator in forest.estimators_:
         tree = estimator.tree_
         values = tree.value  # [nodes, outputs, classes], numbers have one class
-        if hasattr(forest, "classes_"):
-            share = values[:, :, 1] / values.sum(axis=2)
-        else:
-            share = values[:, :, 0]
+        share = values[:, :, 1] / values.sum(axis=2) if hasattr(forest, "classes_") else values[:, :, 0]
         wide = share if share.shape[1] > 1 else np.zeros((len(share), targets))
         if share.shape[1] == 1:
             wide[:, target] = share[:, 0]

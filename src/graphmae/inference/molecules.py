@@ -35,7 +35,8 @@ def embed_molecules(
             pooled = [F.embedding_bag(found.atoms, rows, found.begins, mode=way) for way in ways]
             out.append(torch.cat(pooled, dim=1))
         return out
-    store, parts = GraphStore(graphs, device), [[] for _ in encoders]  # type: list[list[Tensor]]
+    store = GraphStore(graphs, device)
+    parts: list[list[Tensor]] = [[] for _ in encoders]
     for ids in torch.arange(len(graphs)).split(AT_ONCE):
         batch = store.take(ids)
         for encoder, rows in zip(encoders, parts, strict=True):

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .checkpoint import describe as describe
     from .checkpoint import fresh_encoder as fresh_encoder
     from .checkpoint import load as load
+    from .checkpoint import parts_of as parts_of
     from .checkpoint import save as save
     from .export import export_encoder as export_encoder
     from .locations import find_checkpoint as find_checkpoint
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "save_automatic": "automatic",
-    **dict.fromkeys(("describe", "fresh_encoder", "load", "save"), "checkpoint"),
+    **dict.fromkeys(("describe", "fresh_encoder", "load", "parts_of", "save"), "checkpoint"),
     "export_encoder": "export",
     **dict.fromkeys(("find_checkpoint", "find_seeds", "read_kind", "shipped", "to_hub"), "locations"),
     **dict.fromkeys(("load_committee", "load_predictor", "save_predictor"), "predictor"),

@@ -45,6 +45,8 @@ def save_automatic(
         tensors |= _of_arrays("stack", slope=predictor.platt.slope, shift=predictor.platt.shift)
     if predictor.conformal is not None:
         tensors |= _of_arrays("conformal", factor=predictor.conformal.factor, floor=predictor.conformal.floor)
+    if predictor.token is not None:
+        tensors["token"] = predictor.token.detach().cpu()
     domain = predictor.domain
     if domain is not None:
         index = domain.index
@@ -105,12 +107,15 @@ def load_automatic(folder: Path, config: Mapping[str, Any]) -> AutomaticPredicto
     if not weights or not set(weights) <= known:
         raise InputError(f"{folder}: config.json weighs members that are not there")
     count, is_class = len(targets), kind == "classification"
-    platts = {name: Platt(*parts.pair(f"platt.{name}", "slope", "shift", count)) for name in weights} if is_class else {}
+    platts = (
+        {name: Platt(*parts.pair(f"platt.{name}", "slope", "shift", count)) for name in weights} if is_class else {}
+    )
     platt = Platt(*parts.pair("stack", "slope", "shift", count)) if is_class else None
     conformal = None if is_class else Conformal(*parts.pair("conformal", "factor", "floor", count), config["level"])
     return AutomaticPredictor(
         targets, kind, config["readout"], dict(config.get("inputs", {})), encoder.eval(), tuned, members, weights,
         platts, platt, conformal, parts.domain(config["domain"]), dict(config.get("report", {})),
+        torch.from_numpy(parts.array("token", "f", None)) if "token" in tensors else None,
     )  # fmt: skip
 
 
@@ -194,7 +199,9 @@ class _Parts:
         if not len(smiles) == len(ids) == len(index):
             raise InputError(f"{self.where}: the training molecules do not fit their fingerprints")
         middle = self.array("domain.middle", "f", None)
-        scale, rows = (self.array(f"domain.{key}", "f", *shape, len(middle)) for key, shape in (("scale", ()), ("rows", (None,))))
+        scale, rows = (
+            self.array(f"domain.{key}", "f", *shape, len(middle)) for key, shape in (("scale", ()), ("rows", (None,)))
+        )
         return Domain(index, smiles, ids, middle, scale, rows, float(least["tanimoto"]), float(least["cosine"]))
 
 

@@ -55,9 +55,13 @@ def _of_automatic(config: dict[str, Any]) -> list[str]:
     found += [] if all(0 <= width <= MOST_WHOLE for width in widths) else ["a member has a width no features have"]
     names = [entry["name"] for entry in config["members"]]
     found += [] if len(set(names)) == len(names) else ["a member is there twice"]
-    found += [] if set(config["domain"]) in (set(), {"tanimoto", "cosine"}) else ["domain must have both limits or none"]
+    found += (
+        [] if set(config["domain"]) in (set(), {"tanimoto", "cosine"}) else ["domain must have both limits or none"]
+    )
     found += [] if config["targets"] else ["there must be at least one target"]
-    return found if all(0 <= weight <= 1 for weight in config["weights"].values()) else [*found, "a weight is not a share"]
+    return (
+        found if all(0 <= weight <= 1 for weight in config["weights"].values()) else [*found, "a weight is not a share"]
+    )
 
 
 def _of_part(part: dict[str, Any], where: str) -> list[str]:

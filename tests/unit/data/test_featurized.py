@@ -16,7 +16,15 @@ from graphmae.data.molecules.neighbours import TanimotoIndex
 from graphmae.inference.molecules import embed_molecules
 
 Chem = pytest.importorskip("rdkit.Chem", reason="RDKit is not installed")
-SMILES = ["CC(=O)Oc1ccccc1C(=O)O", "C[C@H](N)C(=O)O", "C/C=C/C#N", "c1ccc2[nH]ccc2c1", "CCO", "CCN(CC)CC", "[Na+].[Cl-]"]
+SMILES = [
+    "CC(=O)Oc1ccccc1C(=O)O",
+    "C[C@H](N)C(=O)O",
+    "C/C=C/C#N",
+    "c1ccc2[nH]ccc2c1",
+    "CCO",
+    "CCN(CC)CC",
+    "[Na+].[Cl-]",
+]
 
 
 def test_every_string_is_parsed_once_and_bad_ones_are_left_out() -> None:

@@ -81,30 +81,30 @@ def test_one_member_far_better_than_the_others_stays_alone() -> None:
     assert found.scores["exact"] < 0.02 < found.scores["bad-0"]
 
 
-def test_weighing_the_rarer_class_does_not_shift_probabilities() -> None:
+@pytest.mark.parametrize("balance", [False, True])
+def test_weighing_the_rarer_class_does_not_shift_probabilities(balance: bool) -> None:
     """Trained with class 1 counted nine times, the mean probability is still that of class 1."""
     torch.manual_seed(0)
     y = torch.zeros(500, 1)
     y[:50] = 1
-    for balance in (False, True):
-        encoder = torch.nn.Identity()
-        encoder.out_channels = 1
-        predictor = Predictor(encoder, ["active"])
-        predictor.fit_scale(y, balance)
-        assert float(predictor.balance) == (9.0 if balance else 1.0)
-        optimizer = torch.optim.LBFGS(predictor.head.parameters(), max_iter=100)
+    encoder = torch.nn.Identity()
+    encoder.out_channels = 1
+    predictor = Predictor(encoder, ["active"])
+    predictor.fit_scale(y, balance)
+    assert float(predictor.balance) == (9.0 if balance else 1.0)
+    optimizer = torch.optim.LBFGS(predictor.head.parameters(), max_iter=100)
 
-        def step() -> torch.Tensor:
-            optimizer.zero_grad()
-            loss = predictor.loss(predictor.head(torch.zeros(500, 1)), y)
-            loss.backward()
-            return loss
+    def step() -> torch.Tensor:
+        optimizer.zero_grad()
+        loss = predictor.loss(predictor.head(torch.zeros(500, 1)), y)
+        loss.backward()
+        return loss
 
-        optimizer.step(step)
-        raw = predictor.answer(predictor.head(torch.zeros(1, 1))).item()
-        predictor.undo_balance()
-        assert predictor.answer(predictor.head(torch.zeros(1, 1))).item() == pytest.approx(0.1, abs=0.01)
-        assert raw == pytest.approx(0.5 if balance else 0.1, abs=0.01)
+    optimizer.step(step)
+    raw = predictor.answer(predictor.head(torch.zeros(1, 1))).item()
+    predictor.undo_balance()
+    assert predictor.answer(predictor.head(torch.zeros(1, 1))).item() == pytest.approx(0.1, abs=0.01)
+    assert raw == pytest.approx(0.5 if balance else 0.1, abs=0.01)
 
 
 def test_logits_are_bounded() -> None:

@@ -27,10 +27,11 @@ WIDTH = len(NAMES)
 @cache
 def _calculators() -> tuple[Callable[[Any], Any], ...]:
     rdkit()
-    from rdkit.Chem import rdMolDescriptors as of
+    from rdkit.Chem import rdMolDescriptors
 
-    properties = of.Properties(list(PROPERTIES)).ComputeProperties
-    return properties, of.SlogP_VSA_, of.SMR_VSA_, of.PEOE_VSA_, of.MQNs_
+    properties = rdMolDescriptors.Properties(list(PROPERTIES)).ComputeProperties
+    blocks = (getattr(rdMolDescriptors, f"{name}_") for name in ("SlogP_VSA", "SMR_VSA", "PEOE_VSA", "MQNs"))
+    return properties, *blocks
 
 
 def descriptors_of(molecule: Any) -> np.ndarray:

@@ -58,6 +58,20 @@ def _generator() -> Any:
     return rdFingerprintGenerator.GetMorganGenerator(radius=RADIUS, fpSize=BITS)
 
 
+def counts_without_atoms(molecule: Any) -> np.ndarray:
+    """[atoms, 2048] uint8: the fingerprint of an RDKit molecule without the groups that hold atom a, for every a."""
+    from rdkit.Chem import GetDistanceMatrix, rdFingerprintGenerator
+
+    output = rdFingerprintGenerator.AdditionalOutput()
+    output.AllocateBitInfoMap()
+    _generator().GetCountFingerprint(molecule, additionalOutput=output)
+    apart, out = GetDistanceMatrix(molecule), np.zeros((molecule.GetNumAtoms(), BITS), dtype=np.int64)
+    for bit, groups in output.GetBitInfoMap().items():
+        for centre, radius in groups:
+            out[apart[centre] > radius, bit] += 1
+    return np.minimum(out, 255).astype(np.uint8)
+
+
 def featurize(texts: Sequence[str], *, standardize: bool = False, with_descriptors: bool = True) -> Featurized:
     """Parse `texts`; strings that are not molecules are left out.
 

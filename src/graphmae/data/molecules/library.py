@@ -49,9 +49,11 @@ def _streamed(path: Path, delimiter: str, smiles: str | None) -> tuple[list[str]
 
 def _lines(path: Path) -> Iterator[str]:
     packed = path.suffix.lower() == ".gz"
-    with io.TextIOWrapper(open_gz(path), encoding="utf-8-sig", newline="") if packed else path.open(
-        encoding="utf-8-sig", newline=""
-    ) as lines:
+    with (
+        io.TextIOWrapper(open_gz(path), encoding="utf-8-sig", newline="")
+        if packed
+        else path.open(encoding="utf-8-sig", newline="") as lines
+    ):
         yield from lines
 
 

@@ -32,7 +32,9 @@ class TanimotoIndex:
         """From [M, bits] counts or zeros and ones."""
         bit, molecule = np.nonzero(counts.T)
         begins = np.searchsorted(bit, np.arange(counts.shape[1] + 1))
-        return cls(begins.astype(np.int64), molecule.astype(np.int32), np.count_nonzero(counts, axis=1).astype(np.int32))
+        return cls(
+            begins.astype(np.int64), molecule.astype(np.int32), np.count_nonzero(counts, axis=1).astype(np.int32)
+        )
 
     def __len__(self) -> int:
         return len(self.sizes)
