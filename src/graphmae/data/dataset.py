@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from torch import Tensor
@@ -97,6 +98,9 @@ class Dataset:
     def graph_rows(self, rows: Tensor) -> Tensor:
         """From one row per graph to one per row of what the data set was made of."""
         return rows
+
+    def write_records(self, folder: Path) -> None:
+        """Write into a run's folder what was made of the user's own data, where that has to be looked up later."""
 
     def node_ids(self) -> Any:
         """What the nodes' rows are called there (an Arrow array); None: they are just counted."""

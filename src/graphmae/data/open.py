@@ -19,7 +19,7 @@ from . import benchmarks, facts, naming  # noqa: F401  each registers its sets
 from .dataset import REGISTRY, Dataset
 from .files import from_data, read_graph
 from .graphset import GraphSet
-from .molecules import assay, cached  # noqa: F401  as above
+from .molecules import cached, reading  # noqa: F401  as above
 from .naming import is_named
 from .objects import from_networkx, from_scipy
 from .scaling import Features

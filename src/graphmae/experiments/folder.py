@@ -2,6 +2,7 @@
 
 recipe.json          the resolved recipe (recipe.toml: the same to edit and run again)
 result.json          all scores
+split.csv            of an assay: which row is trained on, chosen by, tested on (refused.csv: left out, and why)
 trials.json          a search: every setting that was tried
 seed-0/              one seed: a checkpoint, and its scores.json when it is finished
 config.json, …       a checkpoint (graphmae.pretrained), in a seed's folder or, of one pre-training, in the run's own

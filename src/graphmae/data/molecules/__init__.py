@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .assay import Assay as Assay
-    from .assay import read_assay as read_assay
     from .bonds import EDGE_CHANNELS as EDGE_CHANNELS
     from .building import build_store as build_store
     from .cached import stored as stored
     from .cached import stored_texts as stored_texts
     from .lines import molecule_table as molecule_table
     from .lines import read_lines as read_lines
+    from .measurements import read_measurements as read_measurements
+    from .reading import read_assay as read_assay
     from .smiles import Molecule as Molecule
     from .smiles import parse as parse
     from .splits import given_split as given_split
@@ -29,10 +30,12 @@ if TYPE_CHECKING:
     from .store import from_smiles as from_smiles
 
 _NAMES = {
-    **dict.fromkeys(("Assay", "read_assay"), "assay"),
+    "Assay": "assay",
     "EDGE_CHANNELS": "bonds",
     "build_store": "building",
     **dict.fromkeys(("molecule_table", "read_lines"), "lines"),
+    "read_assay": "reading",
+    "read_measurements": "measurements",
     **dict.fromkeys(("Molecule", "parse"), "smiles"),
     **dict.fromkeys(("given_split", "random_split", "scaffold_groups", "scaffold_split"), "splits"),
     "standardized": "standardize",
