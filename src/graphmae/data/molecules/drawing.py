@@ -33,7 +33,7 @@ def draw_atoms(
     make = rdMolDraw2D.MolDraw2DSVG if out.suffix == ".svg" else rdMolDraw2D.MolDraw2DCairo
     canvas = make(width, height, 300, 260)
     options = canvas.drawOptions()
-    options.legendFontSize = 16
+    options.legendFontSize = 16  # type: ignore[assignment]
     options.useBWAtomPalette()
     shades = [_shades(values) for values in weights]
     canvas.DrawMolecules(
