@@ -11,6 +11,7 @@ import torch
 from ..evaluation.metrics import regression_errors, roc_auc
 from .calibration import Platt, logit
 
+SURE = 2.0  # standard errors over the folds by which anything else must be better than an average
 ROUNDS = 20  # of adding a member to weights that are chosen greedily
 
 
@@ -58,7 +59,7 @@ def choose(guesses: Mapping[str, np.ndarray], y: np.ndarray, folds: np.ndarray, 
     Tried are the best member alone, the plain average of the best two, three, …, and weights that are chosen greedily,
     scored on folds that had no part in choosing them. Averages are preferred, of as many members as are not worse than
     the best average by more than one standard error over the folds; a single member or unequal weights must be better
-    than it by more than that.
+    than it by more than two.
     """
     alone = {name: score(guess, y, kind) for name, guess in guesses.items()}
     order = sorted(alone, key=lambda name: -alone[name])
@@ -88,7 +89,7 @@ def choose(guesses: Mapping[str, np.ndarray], y: np.ndarray, folds: np.ndarray, 
         average = combined(guesses, weights)
         for other, guess, name in ((greedy, held, "weighted"), (single, guesses[order[0]], "single")):
             gain, error = _gain(guess, average, y, folds, kind)
-            if gain > error and tried[name] > inner:
+            if gain > SURE * error and tried[name] > inner:
                 weights, way, inner = other, name, tried[name]
                 average = guess
     sign = 1 if kind == "classification" else -1
