@@ -63,7 +63,7 @@ def scores(names: list[str], split: str, seeds: list[int], device: str, without:
             encoder = gm.load(CHECKPOINT).encoder
             began, used = time.monotonic(), torch.device(device)
             with numerics(used):
-                predictor, rows = fit_automatic(encoder, assay, settings_for(assay, without), seed, used)
+                predictor, rows, _ = fit_automatic(encoder, assay, settings_for(assay, without), seed, used)
             run = {
                 **key, "molecules": len(assay), "targets": len(assay.names), "metric": assay.metric, "rows": rows,
                 "chosen": predictor.report, "seconds": round(time.monotonic() - began, 1), "hardware": hardware(device),

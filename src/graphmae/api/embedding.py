@@ -42,7 +42,8 @@ def embed(
     `model` is a model, a bare encoder, or the folder of a checkpoint. With `level="graph"`, and by itself for a
     set of graphs (by name or folder, not a list), one row per graph, pooled by `readout`: "mean", "max", "sum", or
     several side by side, "mean+max"; by default that of the checkpoint's recipe, else the mean. With `out` they are
-    also written: .npy, .npz, .csv or .parquet, with the ids of a node table.
+    also written: .npy, .npz, .csv or .parquet, with the ids of a node table, or the names and SMILES of molecules.
+    Molecules are a file (.smi, .sdf, a table) or a list of SMILES; strings that are none have rows of NaN.
     """
     check_out(out, FORMATS)
     if level not in LEVELS:
@@ -64,5 +65,6 @@ def embed(
     if out is not None:
         ids = dataset.node_ids() if level == "node" else None
         z = torch.cat(rows) if isinstance(rows, list) else rows
-        write_rows(Path(out), z.numpy(), ids, id_name=dataset.id_name)
+        beside = dataset.graph_columns() if level == "graph" else None
+        write_rows(Path(out), z.numpy(), ids, id_name=dataset.id_name, beside=beside)
     return rows

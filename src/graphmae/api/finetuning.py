@@ -8,6 +8,7 @@ from pathlib import Path
 
 from .. import config, pretrained
 from ..config import Recipe
+from ..experiments import repeats
 from ..experiments import run as experiment
 from ..experiments.folder import RunFolder
 from ..results import Result
@@ -30,14 +31,15 @@ def finetune(
     resume: bool = False,
     progress: bool = True,
 ) -> Result:
-    """The best predictor for a table (.csv, .tsv, .parquet) that can be made with `checkpoint`; everything is in `out`.
+    """The best predictor for an assay (a table, an .sdf) that can be made with `checkpoint`; everything is in `out`.
 
     Fine-tuned encoders, models of fingerprints, descriptors and frozen embeddings are compared in folds of the training
     part, weighed and calibrated; the test part is predicted once at the end, by every model. With
     overrides=["finetune.members=[]"] the encoder alone is fine-tuned, as published. `predict` uses all `seeds`.
 
     `targets` are columns of zeros and ones, or of numbers, with empty cells where nothing was measured; without them
-    the one column of numbers is it. `split` is "scaffold", "random", or a column that says train, val or test.
+    the one column of numbers is it. `split` is "scaffold", "random", "time:COLUMN", "group:COLUMN", or a column that
+    says train, val or test. With overrides=["data.repeats=5"] five splits are drawn and run; the result is over them.
 
     >>> result = finetune("runs/molecules", "assay.csv", ["active"], out="runs/assay")  # doctest: +SKIP
     >>> predict("runs/assay", ["CCO", "c1ccccc1"])  # doctest: +SKIP
@@ -45,6 +47,8 @@ def finetune(
     made = assay_recipe(checkpoint, table, targets, smiles, split, overrides)
     display = Progress() if progress else quiet
     folder = RunFolder.of(out, made.id, resume)
+    if made.data.options.get("repeats"):
+        return repeats.run_repeats(made, seeds, folder.path, device=device, resume=resume, display=display)
     return experiment.run(made, seeds, folder.path, device=device, resume=resume, display=display)
 
 

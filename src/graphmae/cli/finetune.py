@@ -8,18 +8,20 @@ from typing import Annotated
 
 import typer
 
+from ..results import interval, shown, task_line
 from .options import Device, Import, Json, Seeds, Set, import_parts, parse_seeds, print_json, print_table
 
 
 def finetune(
     checkpoint: Annotated[Path, typer.Argument(metavar="CKPT", help="Folder of a model pre-trained on molecules.")],
-    table: Annotated[Path, typer.Argument(metavar="TABLE", help="A .csv, .tsv or .parquet file with a header.")],
+    table: Annotated[Path, typer.Argument(metavar="TABLE", help="A .csv, .xlsx, .parquet, .sdf or .smi file.")],
     targets: Annotated[
-        str, typer.Option("--targets", "-t", help="Columns to predict, A,B (default: the one column of numbers).")
+        str, typer.Option("--targets", "-t", help="Columns to predict, A,B (default: the one that was measured).")
     ] = "",
     smiles: Annotated[str, typer.Option("--smiles", help="Column with SMILES (default: the one named so).")] = "",
     split: Annotated[
-        str, typer.Option("--split", help="scaffold, random, or a column that says train, val or test.")
+        str,
+        typer.Option("--split", help="scaffold, random, time:COLUMN, group:COLUMN, or a column of train, val, test."),
     ] = "scaffold",
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder of the run (default: runs/NAME).")] = None,
     seeds: Seeds = "0",
@@ -31,22 +33,26 @@ def finetune(
 ) -> None:
     """Fine-tune a pre-trained encoder on an assay: a table with SMILES and measured columns.
 
-    Columns of zeros and ones are classes (ROC-AUC), others numbers (RMSE, MAE); --set data.kind=regression forces it.
-    Empty cells are left out. Molecules are divided 80/10/10 by scaffold, the model with the best validation score is
-    kept, and fingerprints with a linear model and a forest are scored too. More choices by --set: finetune.mode
-    (full, frozen, staged), finetune.epochs, finetune.lr, finetune.balance=true for rare classes,
-    finetune.baselines='["scratch"]' for the same encoder without pre-training.
+    Columns of two words or of zeros and ones are classes (ROC-AUC), others numbers (RMSE, MAE); --set
+    data.kind=regression forces it. >10000 is a bound, n.d. and empty cells are left out, salts are removed, rows of the
+    same molecule merged; what was guessed or left out is reported, and listed in refused.csv and split.csv of the run.
+    Molecules are divided 80/10/10 by scaffold, the model with the best validation score is kept, and fingerprints with
+    a linear model and a forest are scored too. More choices by --set: finetune.mode (full, frozen, staged),
+    finetune.epochs, finetune.lr, finetune.balance=true for rare classes, finetune.baselines='["scratch"]' for the same
+    encoder without pre-training; data.transform=pIC50, data.censored=drop, data.duplicates=keep,
+    data.standardize=false.
 
     Example: graphmae finetune runs/molecules assay.csv --smiles SMILES --targets active,toxic --out runs/assay
 
     Example: graphmae finetune runs/molecules solubility.csv --split random --set finetune.mode=frozen
     """
     numbers = parse_seeds(seeds)
+    names = [name.strip() for name in targets.split(",") if name.strip()]
     from .. import api
 
     import_parts(import_)
-    names = [name.strip() for name in targets.split(",") if name.strip()]
     folder = api.run_folder(out, table.name.split(".")[0], resume)
+    api.check_assay(table, names, smiles, split, set_)
     result = api.finetune(
         checkpoint, table, names, folder, smiles=smiles, split=split, seeds=numbers, overrides=set_, device=device,
         resume=resume,
@@ -56,5 +62,13 @@ def finetune(
         return
     parts = "/".join(str(result.data[part]) for part in ("train", "val", "test"))
     print_table(result, f"{table.name}: {parts} molecules to train on, choose by and test on")
-    following = shlex.join(["graphmae", "predict", str(folder), "new.csv", "-o", "predictions.csv"])
-    typer.echo(f"The model is in {folder}. Next: {following}")
+    if line := task_line(result.task_means()):
+        several = f", mean of {len(result.runs[0]['tasks']['test'])} targets" if len(names) > 1 else ""
+        typer.echo(f"Test part{several}: {line}. Every target: {folder / 'tasks.csv'}")
+    if repeats := result.data.get("repeats"):
+        half = interval(result.scores, result.overlap)
+        spread = f"{shown(result.mean, result.metric)} ± {shown(half, result.metric)}"
+        typer.echo(f"{repeats} splits, each with a model of its own: {result.metric} {spread} (95 % interval)")
+    model = folder / "repeat-0" if repeats else folder
+    following = shlex.join(["graphmae", "predict", str(model), "new.csv", "-o", "predictions.csv"])
+    typer.echo(f"The model is in {model}. Next: {following}")

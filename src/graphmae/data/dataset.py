@@ -102,6 +102,10 @@ class Dataset:
     def write_records(self, folder: Path) -> None:
         """Write into a run's folder what was made of the user's own data, where that has to be looked up later."""
 
+    def graph_columns(self) -> Mapping[str, list[str]]:
+        """Columns of text that say what every row of `graph_rows` is; none where they are just counted."""
+        return {}
+
     def node_ids(self) -> Any:
         """What the nodes' rows are called there (an Arrow array); None: they are just counted."""
         return None

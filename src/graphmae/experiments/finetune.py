@@ -14,7 +14,7 @@ from torch import nn
 from .. import evaluation, pretrained
 from ..config import Finetune, Recipe
 from ..data.molecules import Assay
-from ..finetuning import Predictor, finetune_predictor, fit_automatic
+from ..finetuning import Predictor, finetune_predictor, fit_automatic, predict_graphs
 from ..methods import Method
 from ..runtime.environment import peak_bytes
 from ..runtime.errors import ConfigError, InputError
@@ -117,6 +117,7 @@ def run_seed(
         "seed": seed,
         "pre_trained_model": dict(network.trained_on) or settings.checkpoint,
     }
+    answers = predict_graphs(predictor, assay.graphs(), device).numpy()
     pretrained.save_predictor(predictor, folder.path, assay.metric, rows["pretrained"], facts)
     seconds = time.monotonic() - began
     return {
@@ -126,6 +127,7 @@ def run_seed(
         "peak_bytes": peak_bytes(str(device)),
         "loss": None,
         "rows": rows,
+        "tasks": evaluation.part_scores(assay, answers),
     }
 
 
@@ -138,7 +140,7 @@ def _automatic_seed(
         folder.delete_states()
     encoder, label = copy.deepcopy(network.encoder), f"{recipe.id}, seed {seed}"
     folder.path.mkdir(parents=True, exist_ok=True)
-    predictor, rows = fit_automatic(encoder, assay, settings, seed, device, folder.path, label)
+    predictor, rows, answers = fit_automatic(encoder, assay, settings, seed, device, folder.path, label)
     if getattr(encoder, "mask_embedding", False):
         predictor.token = network.mask_token.detach().clone()  # type: ignore[operator]
     facts = {
@@ -157,4 +159,5 @@ def _automatic_seed(
         "loss": None,
         "chosen": predictor.report,
         "rows": rows,
+        "tasks": evaluation.part_scores(assay, answers),
     }

@@ -53,8 +53,10 @@ def fit_automatic(
     device: torch.device,
     folder: Path | None = None,
     label: str = "finetune",
-) -> tuple[AutomaticPredictor, dict[str, dict[str, float]]]:
-    """(the predictor, a row of scores for it and for every member).
+) -> tuple[AutomaticPredictor, dict[str, dict[str, float]], np.ndarray]:
+    """(the predictor, a row of scores for it and for every member, predictions [M, T] for all molecules).
+
+    Molecules of the training part are predicted by models of folds they are not in.
 
     Everything is chosen inside the training part, which is what the split calls train and val; the test part is
     predicted once, by the finished models. With a `folder`, trainings that are finished are kept there to resume from.
@@ -86,12 +88,17 @@ def fit_automatic(
     )  # fmt: skip
     facts |= _calibrate(predictor, as_seen, choice, y, parts.folds, settings.level)
     predictor.domain = _domain(predictor, assay, parts, device, seed)
-    rows = _test_rows(predictor, fitted, tuned, choice, assay, parts, device)
+    rows, answers = _test_rows(predictor, fitted, tuned, choice, assay, parts, device)
+    answers[parts.train] = _share(predictor, combined(as_seen, choice.weights))
     predictor.report = {
         "way": choice.way, "weights": choice.weights, "inner": choice.scores, "tried": choice.tried,
         "folds": settings.folds, "grouped": parts.grouped, **facts, "seconds": round(time.monotonic() - began, 1),
     }  # fmt: skip
-    return predictor, rows
+    return predictor, rows, answers
+
+
+def _share(predictor: AutomaticPredictor, middle: np.ndarray) -> np.ndarray:
+    return middle if predictor.platt is None else predictor.platt(middle)
 
 
 def features_of(assay: Assay) -> tuple[np.ndarray, np.ndarray]:
@@ -231,8 +238,8 @@ def _domain(predictor: AutomaticPredictor, assay: Assay, parts: Parts, device: t
 def _test_rows(
     predictor: AutomaticPredictor, fitted: list[Fitted], tuned: list[Predictor], choice: Choice, assay: Assay,
     parts: Parts, device: torch.device,
-) -> dict[str, dict[str, float]]:  # fmt: skip
-    """Scores on the test part, by the models as they are: `test`, and of the inner folds `inner`."""
+) -> tuple[dict[str, dict[str, float]], np.ndarray]:  # fmt: skip
+    """Scores on the test part, by the models as they are: `test`, and of the inner folds `inner`; and predictions for all."""
     test, y = parts.test, np.asarray(assay.scored, dtype=np.float64)[parts.test]
     sign = 1 if assay.kind == "classification" else -1
     guesses = {member.name: member.predict(_rows(parts, test)) for member in fitted}
@@ -248,7 +255,8 @@ def _test_rows(
     molecules = Featurized(
         np.arange(len(assay)), list(assay.smiles), graphs, parts.blocks["ecfp"], parts.blocks["descriptors"]
     )
-    whole = predictor.answer(molecules, device).of(test)
+    everything = predictor.answer(molecules, device)
+    whole = everything.of(test)
     rows["automatic"] = {"test": sign * score(whole.values, y, assay.kind), "inner": choice.inner}
     assert predictor.domain is not None and whole.near is not None
     rows["automatic"]["outside"] = float(100 * (1 - whole.near.inside.mean()))
@@ -258,7 +266,7 @@ def _test_rows(
         assert whole.low is not None and whole.high is not None
         rows["automatic"]["coverage"] = coverage(whole.low, whole.high, y)
         rows["automatic"]["mae"] = float(np.nanmean(np.abs(whole.values - y)))
-    return rows
+    return rows, everything.values.copy()
 
 
 def _shown(choice: Choice) -> str:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ...runtime.errors import DataError
+from ...runtime.errors import DataError, InputError
 from ..dataset import Dataset
 from ..graphset import GraphSet
 from . import records
@@ -47,6 +47,7 @@ class Assay(Dataset):
         ids: [M] what the table calls them; the number of the row, from 1 up, where it does not.
         bounds: [M, T] int8: 1 where the true value is above the given one (">10000"), −1 where it is below, else 0.
         rows: [M] the rows of the table, counted from 0, each molecule was measured in.
+        train_size: how many of the training part are trained on, drawn at random by `split_seed`; 0: all.
         origin: what was read, row by row, with notes and refused rows.
         standardized: whether salts were removed and charges neutralised; new molecules have to be treated so too, which
             is why it is in `treatment`, and with that in the checkpoint of a predictor.
@@ -66,6 +67,7 @@ class Assay(Dataset):
     bounds: np.ndarray | None = None
     rows: tuple[tuple[int, ...], ...] = ()
     origin: Measurements | None = None
+    train_size: int = 0
     task = "molecule"
     default_recipe = "default-assay"
 
@@ -97,6 +99,15 @@ class Assay(Dataset):
     @cached_property
     def split(self) -> Split:
         """Positions of the molecules to train on, to choose by and to test on."""
+        whole = self._whole_split()
+        if not self.train_size:
+            return whole
+        if not 0 < self.train_size <= len(whole["train"]):
+            raise InputError(f"data.train_size must be 0 or up to {len(whole['train'])}, not {self.train_size}")
+        order = np.random.default_rng(self.split_seed).permutation(len(whole["train"]))
+        return {**whole, "train": np.sort(whole["train"][order[: self.train_size]])}
+
+    def _whole_split(self) -> Split:
         way, _, column = self.division.partition(":")
         if way == "time" and column:
             return time_split([float(text) for text in self.given])

@@ -7,6 +7,7 @@ import logging
 import shutil
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from ...runtime.errors import DataError
@@ -35,10 +36,17 @@ def stored(files: Sequence[Path], name: str, column: str | None = None, standard
     )
     if store.meta["bad"]:
         logger.warning(
-            "%s: %d of %d strings are not molecules and were left out; %s lists them",
-            name, store.meta["bad"], store.num_lines, store.folder / "bad.tsv",
+            "%s: %d of %d strings are not molecules, the first %s; %s lists them",
+            name, store.meta["bad"], store.num_lines, _first_bad(store.folder), store.folder / "bad.tsv",
         )  # fmt: skip
     return store
+
+
+def _first_bad(folder: Path) -> str:
+    with (folder / "bad.tsv").open() as lines:
+        next(lines)
+        _, number, text = next(lines).rstrip("\n").split("\t", 2)
+    return f"in line {number}, {text[:40]!r}" if text.strip() else f"in line {number}, which has none"
 
 
 def stored_texts(texts: Sequence[str], name: str, standardize: bool = False) -> MoleculeStore:
@@ -85,4 +93,5 @@ def smiles(
     if not path:
         raise DataError("data.name is 'smiles', but data.path does not say which file")
     file = Path(path).expanduser()
-    return stored([file], file.name.split(".")[0], column or None, standardize)
+    store = stored([file], file.name.split(".")[0], column or None, standardize)
+    return replace(store, sources=(file,), column=column or None)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ...runtime.errors import DataError, InputError, unknown
-from .cells import Cells
-from .lines import NAMES, folded, named_column, smiles_column
+from .cells import Cells, read_cells
+from .lines import NAMES, folded, form_of, named_column, read_lines, smiles_name
 from .smiles import rdkit, silenced
 from .values import read_column
 
@@ -39,7 +39,7 @@ def find_smiles(file: Path, cells: Cells, wanted: str | None) -> tuple[str, str]
     if wanted is None and cells.smiles:
         return cells.smiles, ""
     if wanted is not None or any(folded(name) in NAMES for name in cells.names):
-        found = smiles_column(file, cells.names, wanted)
+        found = smiles_name(file, cells.names, wanted)
         return found, "" if wanted == found else f"SMILES are in the column {found!r}"
     likely = [name for name in cells.names if _holds_molecules(cells.texts(name)[: 4 * LOOKED_AT])]
     if len(likely) != 1:
@@ -64,6 +64,25 @@ def find_ids(cells: Cells, taken: set[str], wanted: str = "") -> str:
         return wanted
     likely = [name for name in cells.names if folded(name) in IDS and name not in taken]
     return min(likely, key=lambda name: IDS.index(folded(name)), default="")
+
+
+def labels(files: Sequence[Path], column: str | None = None) -> tuple[list[str], list[str]]:
+    """(what the molecules of some files are called, "" where they have no name; their SMILES), in order."""
+    names: list[str] = []
+    texts: list[str] = []
+    for file in files:
+        if form_of(file) == "table":
+            cells = read_cells(file)
+            of_smiles = smiles_name(file, cells.names, column)
+            of_ids = find_ids(cells, {of_smiles})
+            texts += [text.strip() for text in cells.texts(of_smiles)]
+            names += cells.texts(of_ids) if of_ids else [""] * len(cells)
+            continue
+        is_list = form_of(file) == "list"
+        for line in read_lines([file]):
+            texts.append(line.text)
+            names.append(next(iter(line.rest.split()), "") if is_list else line.rest)
+    return names, texts
 
 
 def find_targets(file: Path, cells: Cells, taken: set[str], wanted: Sequence[str]) -> tuple[list[str], str]:

@@ -43,7 +43,7 @@ def read_lines(files: Iterable[Path], column: str | None = None) -> Iterator[Lin
             from .cells import read_cells
 
             cells = read_cells(file)
-            texts = cells.texts(smiles_column(file, cells.names, column))
+            texts = cells.texts(smiles_name(file, cells.names, column))
             yield from (Line(file.name, number, text.strip()) for number, text in enumerate(texts, 2))
         elif found == "structures":
             yield from (Line(file.name, at, one.smiles, one.name) for at, one in enumerate(read_sdf(file), 1))
@@ -109,8 +109,13 @@ def text_lines(file: Path) -> Iterator[str]:
         raise DataError(f"{file} is damaged or not a .gz file ({error})") from None
 
 
-def smiles_column(file: Path, names: Sequence[str], wanted: str | None) -> str:
-    """Which column holds SMILES, by its name."""
+def smiles_column(file: Path, names: Sequence[str], wanted: str | None) -> int:
+    """Which column holds SMILES, counted from 0."""
+    return list(names).index(smiles_name(file, names, wanted))
+
+
+def smiles_name(file: Path, names: Sequence[str], wanted: str | None) -> str:
+    """The column that holds SMILES, by its name."""
     if wanted is not None:
         return named_column(file, names, wanted)
     found = [name for name in names if folded(name) in NAMES]
@@ -138,4 +143,4 @@ def molecule_table(path: Path, smiles: str | None = None) -> tuple[list[str], li
     from .cells import read_cells
 
     cells = read_cells(path)
-    return cells.names, cells.rows(), None if cells.smiles else smiles_column(path, cells.names, smiles)
+    return cells.names, cells.rows(), None if cells.smiles else smiles_name(path, cells.names, smiles)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -122,11 +123,20 @@ def assay(
     transform: Transform = "none",
     unit: str = "",
     positive: str = "",
+    train_size: int = 0,
+    repeats: int = 0,
 ) -> Assay:
-    """Your own table from `data.path` (.csv, .xlsx, .parquet, .sdf, …): SMILES, and columns with what was measured."""
+    """Your own table from `data.path` (.csv, .xlsx, .parquet, .sdf, …): SMILES, and columns with what was measured.
+
+    `train_size` trains on so many of the training part, drawn at random (0: all); `repeats` is how many splits
+    `graphmae finetune` draws and runs (0: the one of `split`).
+    """
     if not path:
         raise DataError("data.name is 'assay', but data.path does not say which table")
-    return read_assay(
+    if repeats:
+        raise InputError("data.repeats is for graphmae finetune, which runs the experiment once for every split")
+    found = read_assay(
         Path(path).expanduser(), smiles, list(targets), kind, split, split_seed, standardize=standardize,
         duplicates=duplicates, id=id, censored=censored, transform=transform, unit=unit, positive=positive,
     )  # fmt: skip
+    return replace(found, train_size=train_size)

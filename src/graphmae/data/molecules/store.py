@@ -28,6 +28,7 @@ from ...runtime.untrusted import read_object
 from ..dataset import Dataset
 from ..graphset import GraphSet
 from .bonds import LOOP_CODE, bond_sums, bond_table
+from .columns import labels
 from .integrity import DamagedStore, check_arrays, check_codes
 from .smiles import ATOMS, CHIRALITIES, parse, silenced
 
@@ -51,6 +52,8 @@ class MoleculeStore(Dataset):
     bonds: np.ndarray
     kinds: np.ndarray
     lines: np.ndarray
+    sources: tuple[Path, ...] = ()  # the files it was made of, where they are still there
+    column: str | None = None
     task = "none"
     default_recipe = "molecule/zinc"
     in_channels = ATOMS + CHIRALITIES
@@ -133,6 +136,16 @@ class MoleculeStore(Dataset):
         out = rows.new_full((self.num_lines, rows.size(1)), float("nan"))
         out[torch.from_numpy(self.lines.astype("int64"))] = rows
         return out
+
+    def graph_columns(self) -> dict[str, list[str]]:
+        """`id`, where the files have names, `smiles`, and `problem`: which strings are not molecules."""
+        if not self.sources:
+            return {}
+        names, texts = labels(self.sources, self.column)
+        problem = ["not a molecule"] * len(texts)
+        for line in self.lines.tolist():
+            problem[line] = ""
+        return {**({"id": names} if any(names) else {}), "smiles": texts, "problem": problem}
 
 
 def as_graphs(name: str, sizes: np.ndarray, atoms: np.ndarray, bonds: np.ndarray, kinds: np.ndarray) -> GraphSet:
