@@ -239,7 +239,8 @@ def _test_rows(
     predictor: AutomaticPredictor, fitted: list[Fitted], tuned: list[Predictor], choice: Choice, assay: Assay,
     parts: Parts, device: torch.device,
 ) -> tuple[dict[str, dict[str, float]], np.ndarray]:  # fmt: skip
-    """Scores on the test part, by the models as they are: `test`, and of the inner folds `inner`; and predictions for all."""
+    """Scores on the test part, by the models as they are (`test`), and of the inner folds (`inner`); and predictions
+    for all molecules."""
     test, y = parts.test, np.asarray(assay.scored, dtype=np.float64)[parts.test]
     sign = 1 if assay.kind == "classification" else -1
     guesses = {member.name: member.predict(_rows(parts, test)) for member in fitted}
