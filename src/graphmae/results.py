@@ -33,7 +33,15 @@ ROW_LABELS = {
     "frozen": "frozen embeddings, linear model",
     "scratch": "same encoder from scratch",
     "supervised": "supervised encoder",
+    "frozen-linear": "frozen embeddings, linear model",
+    "frozen-boosting": "frozen embeddings, boosting",
+    "ecfp-kernel": "ECFP, Tanimoto kernel",
+    "descriptors-boosting": "descriptors, boosting",
+    "all-forest": "all features, random forest",
+    "all-boosting": "all features, boosting",
+    "finetuned": "fine-tuned encoders",
     "pretrained": "",  # the method's own name
+    "automatic": "automatic predictor",
 }
 METHOD_LABELS = {
     "graphmae": "GraphMAE",
@@ -60,6 +68,7 @@ RULE_LABELS = {
     "folds": "ten folds",
     "chosen": "ten folds, reading chosen inside",
     "roc-auc": "edges held out",
+    "test": "test part",
 }
 CHECK_LABELS = {
     "converged": "converged probe",
@@ -68,8 +77,12 @@ CHECK_LABELS = {
     "ari": "ARI",
     "inner": "inner folds",
     "mae": "MAE, last epoch",
+    "ece": "calibration error, %",
+    "coverage": "covered by intervals, %",
+    "outside": "out of domain, %",
     "average-precision": "average precision",
 }
+MAIN = ("automatic", "pretrained")  # rows an experiment can be about, beside supervised ones
 IN_THEIR_UNITS = ("rmse",)  # all others are percentages
 TASK_LABELS = {
     "roc-auc": "ROC-AUC", "pr-auc": "PR-AUC", "balanced-accuracy": "balanced accuracy", "mcc": "MCC", "brier": "Brier",
@@ -126,7 +139,7 @@ class Result:
     @property
     def row(self) -> str:
         """The row the experiment is about."""
-        return "pretrained" if all("pretrained" in run["rows"] for run in self.runs) else "supervised"
+        return next((row for row in MAIN if all(row in run["rows"] for run in self.runs)), "supervised")
 
     @property
     def mean(self) -> float:

@@ -19,7 +19,7 @@ ORDER = [
     ["methods"],
     ["training", "inference", "testing"],
     ["evaluation", "finetuning", "pretrained"],
-    ["experiments", "estimator"],
+    ["experiments", "estimator", "molecule_estimator"],
     ["api"],
     ["cli", "__main__"],
 ]

@@ -23,11 +23,12 @@ NAMES = {
 # Where the function's own word says more.
 OWN = {
     "run": {"recipe": "source", "import_": "imports"},
-    "pretrain": {"recipe": "model"},
+    "pretrain": {"recipe": "model", "from_": "start"},
     "evaluate": {"split": "columns"},
     "finetune": {"checkpoint": "checkpoint"},
     "curve": {"checkpoint": "checkpoint"},
     "predict": {"table": "molecules"},
+    "explain": {"table": "molecules", "target": "target"},
     "doctor": {"data": "root"},
     "links": {"predict": None},
 }

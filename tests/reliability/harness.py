@@ -172,7 +172,7 @@ def works(folder: Path) -> dict[str, Work]:
         [
             *["finetune", str(folder / "checkpoint"), str(table), "--targets", "basic", "--split", "split"],
             *["--seeds", "0-1", "--device", "cpu"],
-            *_sets("finetune.epochs=4", "finetune.batch_size=16", "finetune.mode=staged"),
+            *_sets("finetune.members=[]", "finetune.epochs=4", "finetune.batch_size=16", "finetune.mode=staged"),
             *_sets("finetune.baselines=['scratch']", "data.duplicates=keep"),
         ],
     )

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from .experiments import recipes as recipes
     from .experiments import reproduce as reproduce
     from .experiments import run as run
+    from .explaining import explain as explain
     from .finetuning import finetune as finetune
-    from .finetuning import predict as predict
     from .learning import curve as curve
     from .missing import predict_links as predict_links
     from .nodes import anomalies as anomalies
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from .nodes import links as links
     from .nodes import similar as similar
     from .planning import plan as plan
+    from .prediction import predict as predict
     from .pretraining import pretrain as pretrain
     from .storing import store as store
     from .tuning import tune as tune
@@ -52,7 +53,8 @@ COMMANDS = {
     "compare": "comparison",
     "tune": "tuning",
     "finetune": "finetuning",
-    "predict": "finetuning",
+    "predict": "prediction",
+    "explain": "explaining",
     "curve": "learning",
     "convert": "conversion",
     "recipes": "experiments",

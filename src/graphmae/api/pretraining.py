@@ -5,11 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from .. import pretrained
 from ..config import Recipe, Train
 from ..data import Dataset
 from ..data.open import is_named, open_dataset, section_of
@@ -30,6 +32,7 @@ from ..training.distributed import Ranks, connect
 from ..training.progress import Display
 
 logger = logging.getLogger("graphmae")
+CONTINUED = ("train.epochs=20", "train.lr=3e-4")  # of pre-training that goes on from another model
 EPOCHS = 500  # of a model of your own parts
 
 
@@ -52,6 +55,7 @@ def pretrain(
     resume: bool = False,
     private: bool = False,
     select: str = "",
+    start: str | Path = "",
     progress: bool = True,
 ) -> Method:
     """Pre-train on `data`, whatever `data.open` takes, and return the model. With `out` it is saved there.
@@ -65,6 +69,9 @@ def pretrain(
     `select` names a label column ("y" of graphs that are no tables). Settings and views are then chosen by
     cross-validation on the labels a probe may see, those of training and validation; `model.trained_on["selected"]`
     says which and why. Score such a model on other labels, as `evaluate` does.
+
+    With `start`, the folder of a model that was pre-trained on molecules (or "molecule-zinc"), pre-training goes on
+    from its weights on molecules of your own, with its parts, for 20 epochs at a smaller rate unless you say so.
 
     Training may stop before the last epoch, where a recipe has `train.patience`: `model.trained_on` says when and why.
 
@@ -93,6 +100,10 @@ def pretrain(
     folder = None if out is None else RunFolder(Path(out))
     if folder is not None:
         folder.check(resume)
+    if start and select:
+        raise InputError("--from goes on with the settings of another model, and --select chooses settings: take one")
+    if start:
+        return _continued(start, data, model, changes, folder, seed, data_root, used, resume, display)
     recipe, dataset = auto.recipe_for(data, model, changes, roles, data_root)
     _check_private(dataset, private)
     number = 0 if seed is None else seed
@@ -108,6 +119,41 @@ def pretrain(
     )  # fmt: skip
     ranks.wait()  # until everything is written
     return trained
+
+
+def _continued(
+    start: str | Path,
+    data: Any,
+    recipe: Recipe | str | Path,
+    changes: list[str],
+    folder: RunFolder | None,
+    seed: int | None,
+    data_root: str | Path | None,
+    device: torch.device,
+    resume: bool,
+    display: Display,
+) -> Method:
+    """Go on with a model that was pre-trained on molecules; its card keeps what it was trained on before."""
+    origin, number = pretrained.load(start), 0 if seed is None else seed
+    if origin.inputs.get("features") != "molecule":
+        raise InputError(
+            f"--from {start}: it was not pre-trained on molecules, and only such models can be gone on with"
+        )
+    if wrong := [text for text in changes if not text.startswith(("train.", "data."))]:
+        raise InputError(f"--from {start}: the parts are those of that model, so {wrong[0]} cannot be changed")
+    recipe, dataset = auto.recipe_for(data, recipe, [*CONTINUED, *changes], None, data_root)
+    if dataset.treatment.get("features") != "molecule":
+        raise InputError(f"{dataset.name} are not molecules, so pre-training cannot go on from {start}")
+    parts: dict[str, Any] = {**dict.fromkeys(("decoder", "mask", "loss")), **pretrained.parts_of(origin)}
+    recipe = replace(recipe, **parts)
+    before = ", ".join(
+        f"{key} {value}" for key, value in origin.trained_on.items() if key in ("data", "graphs", "epochs")
+    )
+    facts = {"started_from": f"{Path(start).name} ({before or 'unknown'})"}
+    return pretraining.pretrain_once(
+        recipe, dataset, number, device, folder=folder, resume=resume, display=display,
+        label=f"{dataset.name}, seed {number}, from {Path(start).name}", facts=facts, start=origin,
+    )  # fmt: skip
 
 
 def _with_label(roles: Mapping[str, Any], select: str, data: Any) -> dict[str, Any]:

@@ -31,20 +31,22 @@ def finetune(
     import_: Import = [],  # noqa: B006
     json_: Json = False,
 ) -> None:
-    """Fine-tune a pre-trained encoder on an assay: a table with SMILES and measured columns.
+    """The best predictor for an assay, a table with SMILES and measured columns, from everything at hand.
+
+    Fine-tuned encoders, and models of fingerprints, descriptors and frozen embeddings, are compared in folds of the
+    training part and averaged; probabilities are calibrated, numbers get intervals. The table has the score of each.
 
     Columns of two words or of zeros and ones are classes (ROC-AUC), others numbers (RMSE, MAE); --set
     data.kind=regression forces it. >10000 is a bound, n.d. and empty cells are left out, salts are removed, rows of the
     same molecule merged; what was guessed or left out is reported, and listed in refused.csv and split.csv of the run.
-    Molecules are divided 80/10/10 by scaffold, the model with the best validation score is kept, and fingerprints with
-    a linear model and a forest are scored too. More choices by --set: finetune.mode (full, frozen, staged),
-    finetune.epochs, finetune.lr, finetune.balance=true for rare classes, finetune.baselines='["scratch"]' for the same
-    encoder without pre-training; data.transform=pIC50, data.censored=drop, data.duplicates=keep,
+    Molecules are divided 80/10/10 by scaffold; the last part is predicted once, at the end. More choices by --set:
+    finetune.members='["ecfp-forest"]' names the models, [] fine-tunes the encoder alone as published (finetune.mode,
+    finetune.epochs, finetune.lr, finetune.balance); data.transform=pIC50, data.censored=drop, data.duplicates=keep,
     data.standardize=false.
 
     Example: graphmae finetune runs/molecules assay.csv --smiles SMILES --targets active,toxic --out runs/assay
 
-    Example: graphmae finetune runs/molecules solubility.csv --split random --set finetune.mode=frozen
+    Example: graphmae finetune runs/molecules solubility.csv --split random --seeds 0-2
     """
     numbers = parse_seeds(seeds)
     names = [name.strip() for name in targets.split(",") if name.strip()]

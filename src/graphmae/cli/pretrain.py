@@ -36,6 +36,9 @@ def pretrain(
     select: Annotated[
         str, typer.Option("--select", help="Label column: choose settings by cross-validation on 20 % of its labels.")
     ] = "",
+    from_: Annotated[
+        str, typer.Option("--from", metavar="CKPT", help="Go on from a model of molecules, such as molecule-zinc.")
+    ] = "",
     data: DataRoot = None,
     device: Device = "auto",
     import_: Import = [],  # noqa: B006
@@ -62,6 +65,8 @@ def pretrain(
 
     Example: graphmae pretrain molecules.smi --epochs 20
 
+    Example: graphmae pretrain mine.smi --from molecule-zinc --out runs/adapted
+
     Example: graphmae pretrain cora --recipe node/cora --epochs 100 --set mask.rate=0.75
     """
     from .. import api
@@ -71,7 +76,7 @@ def pretrain(
     folder = api.run_folder(out, Path(sources[0]).name.split(".")[0], resume)
     api.pretrain(
         recipe, sources, epochs, folder, overrides=set_, columns=columns, seed=seed, data_root=data, device=device,
-        resume=resume, private=private, select=select,
+        resume=resume, private=private, select=select, start=from_,
     )  # fmt: skip
     file = "embeddings.parquet" if len(sources) > 1 else "embeddings.npy"
     following = shlex.join(["graphmae", "embed", str(folder), *sources, "-o", file])
