@@ -29,9 +29,9 @@ def curve(
 ) -> list[dict[str, Any]]:
     """The learning curve of an assay: what `finetune` scores on the test part with more and more molecules to train on.
 
-    `sizes` are shares of the training part or numbers of molecules; the smaller ones are parts of the larger ones, and
-    validation and test parts stay the same. Every size is a run of its own in `out`/train-N, and `out`/curve.json has
-    the points: {"train", "metric", "mean", "std", "scores", "metrics", "baselines"}.
+    `sizes` are shares of the training part or numbers of molecules; the smaller ones are parts of the larger ones. The
+    validation part shrinks with it, the test part stays the same. Every size is a run of its own in `out`/train-N, and
+    `out`/curve.json has the points: {"train", "metric", "mean", "std", "scores", "metrics", "baselines"}.
 
     >>> points = curve("molecule-zinc", "assay.csv", ["active"], sizes=(100, 300, 1.0))  # doctest: +SKIP
     >>> [(point["train"], point["mean"]) for point in points]  # doctest: +SKIP

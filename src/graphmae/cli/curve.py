@@ -35,8 +35,8 @@ def curve(
 ) -> None:
     """The learning curve of an assay: scores on the test part against the number of molecules that are trained on.
 
-    Says whether more measurements would help. Smaller training parts are parts of the larger ones; validation and test
-    parts stay the same. Every size is a run as graphmae finetune makes it, in OUT/train-N.
+    Says whether more measurements would help. Smaller training parts are parts of the larger ones, the validation part
+    shrinks with them, the test part stays the same. Every size is a run as graphmae finetune makes it, in OUT/train-N.
 
     Example: graphmae curve molecule-zinc assay.csv --targets active --sizes 100,300,1.0
     """

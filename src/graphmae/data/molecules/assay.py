@@ -47,7 +47,8 @@ class Assay(Dataset):
         ids: [M] what the table calls them; the number of the row, from 1 up, where it does not.
         bounds: [M, T] int8: 1 where the true value is above the given one (">10000"), −1 where it is below, else 0.
         rows: [M] the rows of the table, counted from 0, each molecule was measured in.
-        train_size: how many of the training part are trained on, drawn at random by `split_seed`; 0: all.
+        train_size: how many of the training part are used, drawn at random by `split_seed`, and as large a share of the
+            validation part; 0: all.
         origin: what was read, row by row, with notes and refused rows.
         standardized: whether salts were removed and charges neutralised; new molecules have to be treated so too, which
             is why it is in `treatment`, and with that in the checkpoint of a predictor.
@@ -104,8 +105,13 @@ class Assay(Dataset):
             return whole
         if not 0 < self.train_size <= len(whole["train"]):
             raise InputError(f"data.train_size must be 0 or up to {len(whole['train'])}, not {self.train_size}")
-        order = np.random.default_rng(self.split_seed).permutation(len(whole["train"]))
-        return {**whole, "train": np.sort(whole["train"][order[: self.train_size]])}
+        share = self.train_size / len(whole["train"])
+        few = {"train": self.train_size, "val": max(FEWEST["val"], round(share * len(whole["val"])))}
+        drawn = np.random.default_rng(self.split_seed)
+        return {
+            part: np.sort(drawn.permutation(positions)[: few.get(part, len(positions))]) if part in few else positions
+            for part, positions in whole.items()
+        }
 
     def _whole_split(self) -> Split:
         way, _, column = self.division.partition(":")

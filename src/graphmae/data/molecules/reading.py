@@ -128,7 +128,7 @@ def assay(
 ) -> Assay:
     """Your own table from `data.path` (.csv, .xlsx, .parquet, .sdf, …): SMILES, and columns with what was measured.
 
-    `train_size` trains on so many of the training part, drawn at random (0: all); `repeats` is how many splits
+    `train_size` uses so many of the training part, drawn at random (0: all); `repeats` is how many splits
     `graphmae finetune` draws and runs (0: the one of `split`).
     """
     if not path:
