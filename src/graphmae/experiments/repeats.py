@@ -109,7 +109,8 @@ def learning_curve(
 
     `sizes` are shares of the training part (1.0: all of it) or numbers of molecules, as in scikit-learn. A smaller
     training part is the beginning of a larger one in a random order, so the curve is of one growing set; the
-    validation part shrinks with it, the test part stays the same. A point: {"train", "metric", "mean", "std", "scores", "metrics"}.
+    validation part shrinks with it, the test part stays the same. A point: {"train", "metric", "mean", "std", "scores",
+    "metrics", "baselines"}.
     """
     whole = len(datasets.load(recipe.data.name, **recipe.data.options).split["train"])
     folder, points, seeds = RunFolder(Path(out)), [], check_seeds(seeds)
