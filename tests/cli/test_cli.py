@@ -218,6 +218,8 @@ def test_the_demo_falls_back_to_the_synthetic_graph_and_says_so(tmp_path: Path) 
     assert "NOTE: CiteSeer cannot be had here" in done.stderr
     assert "untrained encoder" in done.stdout
     assert str(tmp_path / "run") in done.stdout
+    page = tmp_path / "run" / "report.html"
+    assert f"Open it in a browser: {page.as_uri()}" in done.stdout and page.stat().st_size > 100_000
 
 
 def test_from_smiles_to_predictions_in_three_commands(tmp_path: Path) -> None:
