@@ -113,7 +113,11 @@ def accuracy(options: argparse.Namespace) -> dict[str, Any]:
     changes = ["evaluation.baselines=[]", *([f"train.epochs={options.epochs}"] if options.epochs else [])]
     ways: dict[str, list[str]] = {
         "whole": [],
-        "neighbour": ["train.sampler=neighbour", f"train.batch_size={options.batch}", f"train.fanouts=[{options.fanouts}]"],
+        "neighbour": [
+            "train.sampler=neighbour",
+            f"train.batch_size={options.batch}",
+            f"train.fanouts=[{options.fanouts}]",
+        ],
         "cluster": ["train.sampler=cluster", f"train.batch_size={options.batch}"],
     }
     for name, settings in ways.items():

@@ -25,7 +25,9 @@ def graph_of(edges: int) -> CompressedGraph:
     order = np.argsort(receiver.astype(np.int32), kind="stable")
     counts = np.bincount(receiver, minlength=nodes)
     indptr = np.concatenate([[0], np.cumsum(counts)])
-    rows = np.concatenate([features_of(b, min(b + 65_536, nodes), WIDTH).astype(np.float16) for b in range(0, nodes, 65_536)])
+    rows = np.concatenate(
+        [features_of(b, min(b + 65_536, nodes), WIDTH).astype(np.float16) for b in range(0, nodes, 65_536)]
+    )
     return CompressedGraph(indptr, sender[order].astype(np.int32), FeatureRows(rows), self_loops=True)
 
 

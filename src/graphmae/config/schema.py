@@ -68,14 +68,15 @@ class Train:
             *(["train.clip_norm must be above 0"] if self.clip_norm is not None and self.clip_norm <= 0 else []),
         ]
 
-
     def _sampling_problems(self) -> list[str]:
         if not self.sampler:
             given = {"fanouts": self.fanouts, "steps": self.steps, "workers": self.workers}
             return [f"train.{key} is for train.sampler, which is empty" for key, value in given.items() if value]
         found = []
         if self.batch_size < 2:
-            found.append(f"train.batch_size is the nodes of a step with train.sampler: at least 2, not {self.batch_size}")
+            found.append(
+                f"train.batch_size is the nodes of a step with train.sampler: at least 2, not {self.batch_size}"
+            )
         if self.parts > 1:
             found.append("train.parts and train.sampler are two ways to cut a graph: choose one")
         if self.fanouts and self.sampler != "neighbour":
