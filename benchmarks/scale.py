@@ -1,4 +1,4 @@
-"""How far it goes: a graph larger than memory, a Reddit-sized one on a GPU, the cost of a batch against size and threads.
+"""How far it goes: a graph larger than memory, a Reddit-sized one on a GPU, the cost of a batch by size and threads.
 
 python -m benchmarks.scale reddit --device cuda --out scale-reddit.json
 python -m benchmarks.scale big --folder runs/big --out benchmarks/results/scale-big.json

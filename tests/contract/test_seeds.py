@@ -59,7 +59,7 @@ def test_it_is_trained_by_mini_batches(name: str) -> None:
 @pytest.mark.parametrize("name", OTHERS)
 def test_the_others_say_so_before_training(name: str) -> None:
     data, cpu = gm.data.load("synthetic", num_nodes=80), torch.device("cpu")
-    with pytest.raises(InputError, match="train.sampler = 'cluster'"):
+    with pytest.raises(InputError, match=r"train\.sampler = 'cluster'"):
         pretraining.pretrain_once(recipe(name, *SAMPLED), data, 0, cpu)
     model = pretraining.pretrain_once(recipe(name, "train.sampler=cluster", "train.batch_size=40"), data, 0, cpu)
     assert "edges to other nodes are not seen" in str(model.trained_on["approximation"])

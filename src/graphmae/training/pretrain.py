@@ -14,6 +14,7 @@ from torch_geometric.data import Data
 
 from .. import kernels
 from ..batching import Batch, GraphStore, Shuffled
+from ..batching.prefetch import SampledBatches
 from ..config import Train
 from ..data import Dataset
 from ..data.edge_data import EDGE_KEYS
@@ -47,12 +48,10 @@ def pretrain_model(
             "a forked process trains with one thread and plain kernels, and the same seed gives other weights than "
             "elsewhere; use multiprocessing.get_context('spawn')"
         )
-    if train.sampler:
-        sampled = sampled_batches(model, dataset, train, device)
-        batches, record, sample = sampled, None, sampled.looked_at
+    sampled = sampled_batches(model, dataset, train, device) if train.sampler else None
+    if sampled is not None:
         after_epoch = [*after_epoch, sampled.share_waited]
-    else:
-        batches, record, sample = _batches(model, dataset, train, device)
+    batches, record, sample = _batches(model, dataset, train, device, sampled)
     model.prepare(train.epochs * len(batches))
     journal = journal or Journal()
     watch = Collapse(partial(_embedded, model, sample), train.epochs, journal.label)
@@ -72,7 +71,7 @@ def pretrain_model(
         trainer.record = record
     outcome = trainer.fit(batches, train.epochs * len(batches))
     watch.finish(outcome.epochs * len(batches))
-    if train.sampler and sampled.passed:
+    if sampled is not None and sampled.passed:
         logger.info("%s: waited %.1f %% of the time for data", journal.label, 100 * sampled.waited / sampled.passed)
     return outcome
 
@@ -94,12 +93,15 @@ def _loss(model: Method, batch: Batch) -> Tensor:
 
 
 def _batches(
-    model: Method, dataset: Dataset, train: Train, device: torch.device
+    model: Method, dataset: Dataset, train: Train, device: torch.device, sampled: SampledBatches | None = None
 ) -> tuple[Batches[Any], Callable[[Callable[[Any], Tensor]], Callable[[Any], Tensor]] | None, Callable[[], Batch]]:
-    """A single graph is a batch of its own; several are shuffled. On CUDA steps are recorded where that can be.
+    """A single graph is a batch of its own, or `sampled`; several are shuffled. On CUDA steps are recorded where that
+    can be.
 
     Last a function that gives a batch to look at embeddings of: always the same.
     """
+    if sampled is not None:
+        return sampled, None, sampled.looked_at
     on_cuda = device.type == "cuda" and kernels.has("cuda")  # plain torch waits for the device: nothing to record
     graphs = dataset.pretrain_graphs()
     if len(graphs) == 1:
