@@ -25,6 +25,7 @@ OWN = {
     "run": {"recipe": "source", "import_": "imports"},
     "pretrain": {"recipe": "model"},
     "evaluate": {"split": "columns"},
+    "store": {"split": "columns"},
     "finetune": {"checkpoint": "checkpoint"},
     "predict": {"table": "molecules"},
     "doctor": {"data": "root"},

@@ -2,7 +2,7 @@
 
 from .block import Block
 from .conv import GATConv, GCNConv, GINConv
-from .inputs import BagRows, Bags, Factored, MaskedInput, aligned, bags_of
+from .inputs import BagRows, Bags, Factored, MaskedInput, aligned, bags_of, keep_columns
 from .mlp import MLP
 from .norm import NormAct, PReLU, activations, computing_again, norms
 from .product import Linear, product
@@ -24,6 +24,7 @@ __all__ = [
     "aligned",
     "bags_of",
     "computing_again",
+    "keep_columns",
     "norms",
     "product",
 ]
