@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Any
 
@@ -83,10 +83,8 @@ def pretrain_once(
 
 @contextmanager
 def computing(settings: Train, device: torch.device) -> Iterator[None]:
-    """A block in which numbers are computed as a recipe says; where on CUDA they are to be the same every time, by the
-    plain-torch kernels: the fast ones add up what several programs have in no fixed order."""
-    chosen = kernels.use("reference") if settings.deterministic and device.type == "cuda" else nullcontext()
-    with numerics(device, settings.precision, settings.deterministic), chosen:
+    """A block in which numbers are computed as a recipe says."""
+    with numerics(device, settings.precision, settings.deterministic):
         yield
 
 

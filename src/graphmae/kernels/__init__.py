@@ -240,8 +240,8 @@ def chosen_within(sizes: Tensor, starts: Tensor, counts: Tensor, total: int) -> 
 
 
 def has(device: str) -> bool:
-    """Whether the fast kernels for "cpu" or "cuda" are there and were not overridden."""
-    return _choice.get() in ("auto", device) and not (device == "cpu" and is_forked()) and _fast(device) is not None
+    """Whether the fast kernels for "cpu" or "cuda" are there, may be used and were not overridden."""
+    return _choice.get() in ("auto", device) and not _must_be_plain(device) and _fast(device) is not None
 
 
 def chosen() -> str:
@@ -265,12 +265,20 @@ def _implementation(x: Tensor) -> ModuleType:
     if (choice := _choice.get()) not in CHOICES:
         raise InputError(unknown("value of GRAPHMAE_KERNELS:", choice, CHOICES))
     device = x.device.type if choice == "auto" else choice
-    if device == "cpu" and is_forked():
+    if _must_be_plain(device):
         return reference
     known = (torch.float32,) if device == "cuda" else (torch.float32, torch.float64)
     if device not in _PACKAGES or x.dtype not in known:
         return reference
     return _fast(device) or reference
+
+
+def _must_be_plain(device: str) -> bool:
+    """In a forked child; and on CUDA where the bits must be the same every time, since the fast kernels there add up
+    what several programs have in no fixed order. torch's own switch is asked: autograd's threads see it too."""
+    if device == "cpu":
+        return is_forked()
+    return _choice.get() == "auto" and torch.are_deterministic_algorithms_enabled()
 
 
 _PACKAGES = {"cpu": "numba", "cuda": "triton"}
