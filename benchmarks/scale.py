@@ -1,4 +1,4 @@
-"""How far it goes: a graph larger than memory, a Reddit-sized one on a GPU, the cost of a batch against size and threads.
+"""How far it goes: a graph larger than memory, a Reddit-sized one on a GPU, the cost of a batch by size and threads.
 
 python -m benchmarks.scale reddit --device cuda --out scale-reddit.json
 python -m benchmarks.scale big --folder runs/big --out benchmarks/results/scale-big.json
@@ -113,7 +113,11 @@ def accuracy(options: argparse.Namespace) -> dict[str, Any]:
     changes = ["evaluation.baselines=[]", *([f"train.epochs={options.epochs}"] if options.epochs else [])]
     ways: dict[str, list[str]] = {
         "whole": [],
-        "neighbour": ["train.sampler=neighbour", f"train.batch_size={options.batch}", f"train.fanouts=[{options.fanouts}]"],
+        "neighbour": [
+            "train.sampler=neighbour",
+            f"train.batch_size={options.batch}",
+            f"train.fanouts=[{options.fanouts}]",
+        ],
         "cluster": ["train.sampler=cluster", f"train.batch_size={options.batch}"],
     }
     for name, settings in ways.items():

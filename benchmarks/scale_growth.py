@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.generated import ends_of, features_of
+from benchmarks.generated import features_of
 from graphmae.batching.prefetch import Neighbourhoods, SampledBatches
 from graphmae.data.compressed import CompressedGraph, FeatureRows
 
@@ -19,14 +19,17 @@ THREADS = (1, 2, 4)
 
 
 def graph_of(edges: int) -> CompressedGraph:
-    """A graph in memory with so many directed edges, ten to a node, each way drawn for itself."""
-    nodes = edges // DEGREE
-    receiver, sender = ends_of(edges, nodes, 0)
-    order = np.argsort(receiver.astype(np.int32), kind="stable")
-    counts = np.bincount(receiver, minlength=nodes)
-    indptr = np.concatenate([[0], np.cumsum(counts)])
-    rows = np.concatenate([features_of(b, min(b + 65_536, nodes), WIDTH).astype(np.float16) for b in range(0, nodes, 65_536)])
-    return CompressedGraph(indptr, sender[order].astype(np.int32), FeatureRows(rows), self_loops=True)
+    """A graph in memory with about so many directed edges, ten to a node on average, some nodes hubs; a piece at a time."""
+    nodes, rng, piece = edges // DEGREE, np.random.default_rng(0), 1 << 22
+    indptr = np.concatenate([[0], np.cumsum(rng.poisson(DEGREE, nodes))])
+    senders = np.empty(int(indptr[-1]), dtype=np.int32)
+    for begin in range(0, len(senders), piece):
+        part = senders[begin : begin + piece]
+        part[:] = nodes * rng.random(len(part), dtype=np.float32).astype(np.float64) ** 1.5
+    rows = np.empty((nodes, WIDTH), dtype=np.float16)
+    for begin in range(0, nodes, 65_536):
+        rows[begin : begin + 65_536] = features_of(begin, min(begin + 65_536, nodes), WIDTH)
+    return CompressedGraph(indptr, senders, FeatureRows(rows), self_loops=True)
 
 
 def per_batch(graph: CompressedGraph, workers: int, steps: int) -> dict[str, Any]:

@@ -71,14 +71,18 @@ def big(options: argparse.Namespace) -> dict[str, Any]:
     graphmae = [sys.executable, "-m", "graphmae"]
     tables = [str(folder / "nodes.parquet"), str(folder / "edges.parquet")]
     store, run, z = folder / "store", folder / "run", folder / "z.npy"
-    out["store"] = watched([*graphmae, "store", *tables, "--dtype", "float16", "--out", str(store)], folder / "store.log")
+    out["store"] = watched(
+        [*graphmae, "store", *tables, "--dtype", "float16", "--out", str(store)], folder / "store.log"
+    )
     header = json.loads((store / "header.json").read_text())
     directed = header["edges"]
     out["directed_edges"] = directed
     out["store"] |= _speeds((folder / "store.log").read_text(), out["store"]["seconds"], options.rows, directed)
     changes = [f"train.steps={STEPS}", "train.epochs=1", f"encoder.hidden_channels={WIDTH}", "train.batch_size=256"]
     settings = [part for change in changes for part in ("--set", change)]
-    out["pretrain"] = watched([*graphmae, "pretrain", str(store), *settings, "--out", str(run)], folder / "pretrain.log")
+    out["pretrain"] = watched(
+        [*graphmae, "pretrain", str(store), *settings, "--out", str(run)], folder / "pretrain.log"
+    )
     line = json.loads((run / "metrics.jsonl").read_text().splitlines()[-1])
     out["pretrain"] |= {"steps": STEPS, "training_seconds": round(line["seconds"], 1), "waited": line.get("waited")}
     out["pretrain"] |= {"loss": round(line["loss"], 4), "steps_per_second": round(STEPS / line["seconds"], 2)}
