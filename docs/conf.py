@@ -20,7 +20,6 @@ html_theme = "furo"
 html_title = f"graphmae {version}"
 html_show_sourcelink = False
 html_copy_source = False
-suppress_warnings = ["toc.empty_glob"]  # pages that a branch may not have
 smartquotes = False  # commands are copied from these pages
 
 

@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 from typer.testing import CliRunner
 
 from docs.pages import ROOT, Block, commands_of
-from graphmae import registry, report
+from graphmae import registry, reporting
 from graphmae.cli.main import app
 from graphmae.data.benchmarks.synthetic import synthetic
 from graphmae.experiments import compare, reproduce
@@ -92,7 +92,7 @@ def short_trainings() -> Iterator[None]:
         patch.setattr(Trainer, "fit", lambda self, batches, steps: fit(self, batches, min(steps, MOST_STEPS)))
         patch.setattr(synthetic, "__defaults__", (None, NODES, *(synthetic.__defaults__ or ())[2:]))
         patch.setattr(reproduce, "experiments_of", some_of)
-        patch.setattr(report, "experiments_of", some_of)
+        patch.setattr(reporting, "experiments_of", some_of)
         patch.setattr(compare._Arena, "_memory", lambda self, *rest: 0)  # in a process of its own, for every method
         limit_threads(1)
         try:

@@ -7,8 +7,8 @@ import json
 from benchmarks import tables
 
 from docs.pages import ROOT
-from graphmae.report.figures import figures
-from graphmae.report.page import blocks as blocks_of_the_page
+from graphmae.reporting.figures import figures
+from graphmae.reporting.results_page import blocks as blocks_of_the_page
 
 README = (ROOT / "README.md").read_text("utf-8")
 MOST_LINES = 150

@@ -27,7 +27,10 @@ if TYPE_CHECKING:
     from .nodes import impute as impute
     from .nodes import links as links
     from .nodes import similar as similar
+    from .planning import plan as plan
     from .pretraining import pretrain as pretrain
+    from .reporting import report as report
+    from .storing import store as store
     from .tuning import tune as tune
 
 # Command → the module of its function, in the order of `graphmae --help`; the command itself is cli/COMMAND.py.
@@ -35,6 +38,8 @@ COMMANDS = {
     "demo": "demonstration",
     "run": "experiments",
     "reproduce": "experiments",
+    "store": "storing",
+    "plan": "planning",
     "pretrain": "pretraining",
     "embed": "embedding",
     "evaluate": "evaluation",
@@ -44,6 +49,7 @@ COMMANDS = {
     "impute": "nodes",
     "links": "nodes",
     "compare": "comparison",
+    "report": "reporting",
     "tune": "tuning",
     "finetune": "finetuning",
     "predict": "finetuning",

@@ -21,6 +21,7 @@ from ..runtime.device import numerics, resolve_device
 from ..runtime.errors import InputError
 from ..runtime.files import check_out, replacing
 from ..training import Progress, quiet
+from .reporting import report_of
 
 START = "default-assay"
 FORMATS = (".csv", ".tsv")  # of predictions
@@ -38,6 +39,7 @@ def finetune(
     overrides: Iterable[str] = (),
     device: str = "auto",
     resume: bool = False,
+    report: bool = False,
     progress: bool = True,
 ) -> Result:
     """Fine-tune the model in `checkpoint` on a table (.csv, .tsv, .parquet), once per seed; leave everything in `out`.
@@ -51,7 +53,10 @@ def finetune(
     made = assay_recipe(checkpoint, table, targets, smiles, split, overrides)
     display = Progress() if progress else quiet
     folder = RunFolder.of(out, made.id, resume)
-    return experiment.run(made, seeds, folder.path, device=device, resume=resume, display=display)
+    result = experiment.run(made, seeds, folder.path, device=device, resume=resume, display=display)
+    if report:
+        report_of(folder.path, device=device)
+    return result
 
 
 def assay_recipe(

@@ -18,7 +18,8 @@ class Batch:
         x: [N, in_channels] features of the nodes.
         graph: the edges, a tensor [2, E] or sorted.
         batch: [N] the number of each node's graph; None: there is one. Rows that only pad belong to one graph more.
-        seeds: [S] the nodes that count in a loss; None: all.
+        seeds: [S] the nodes that count in a loss, each once; None: all. The others are there to be looked at: their
+            own neighbours may be missing.
         ids: [B] the numbers of the graphs in the store they were taken from; None: from no store.
 
     >>> import torch
@@ -63,3 +64,10 @@ class Batch:
     def mean(self, rows: Tensor) -> Tensor:
         """The mean of `rows` [N, k] over the nodes of each graph: [num_graphs, k]."""
         return self.sum(rows) / self.sum(rows.new_ones(len(rows), 1)).clamp(min=1)
+
+    def counted_mean(self, rows: Tensor) -> Tensor:
+        """The same over the nodes that count in a loss."""
+        if self.seeds is None:
+            return self.mean(rows)
+        flags = rows.new_zeros(len(rows), 1).index_fill(0, self.seeds, 1.0)
+        return self.sum(rows * flags) / self.sum(flags).clamp(min=1)

@@ -8,7 +8,19 @@ from typing import Annotated
 
 import typer
 
-from .options import Device, Import, Json, Seeds, Set, import_parts, parse_seeds, print_json, print_table
+from .options import (
+    Device,
+    Import,
+    Json,
+    Report,
+    Seeds,
+    Set,
+    import_parts,
+    parse_seeds,
+    print_json,
+    print_report,
+    print_table,
+)
 
 
 def finetune(
@@ -27,6 +39,7 @@ def finetune(
     resume: Annotated[bool, typer.Option("--resume", help="Go on with an interrupted run.")] = False,
     device: Device = "auto",
     import_: Import = [],  # noqa: B006
+    report: Report = False,
     json_: Json = False,
 ) -> None:
     """Fine-tune a pre-trained encoder on an assay: a table with SMILES and measured columns.
@@ -49,7 +62,7 @@ def finetune(
     folder = api.run_folder(out, table.name.split(".")[0], resume)
     result = api.finetune(
         checkpoint, table, names, folder, smiles=smiles, split=split, seeds=numbers, overrides=set_, device=device,
-        resume=resume,
+        resume=resume, report=report,
     )  # fmt: skip
     if json_:
         print_json(result.summary())
@@ -58,3 +71,5 @@ def finetune(
     print_table(result, f"{table.name}: {parts} molecules to train on, choose by and test on")
     following = shlex.join(["graphmae", "predict", str(folder), "new.csv", "-o", "predictions.csv"])
     typer.echo(f"The model is in {folder}. Next: {following}")
+    if report:
+        print_report(folder / "report.html")

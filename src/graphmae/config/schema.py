@@ -36,12 +36,24 @@ class Train:
     schedule: Literal["cosine", "constant"] = "cosine"
     warmup: int = 0  # epochs in which the rate rises from 0; the schedule follows
     clip_norm: float | None = None
-    # Of matrix products: tf32 is float32 on the CPU; bf16 is faster on both and agrees to two or three digits.
-    precision: Literal["float32", "tf32", "bf16"] = "tf32"
+    # Of matrix products: tf32 is float32 on the CPU; bf16 is faster on both and agrees to two or three digits; amp-bf16
+    # is bf16 also for layers that are not ours (torch.nn.Linear, PyG's), by torch's autocast.
+    precision: Literal["float32", "tf32", "bf16", "amp-bf16"] = "tf32"
     deterministic: bool = (
         False  # on CUDA the same bits every time, by plain kernels: slower; on the CPU it is always so
     )
-    batch_size: int = 1  # graphs per step, where there are several
+    # Graphs per step, where there are several; with a sampler, nodes (of "neighbour", seeds). Of several processes, of
+    # all together.
+    batch_size: int = 1
+    accumulate: int = 1  # batches whose gradients make one step of the optimiser, as one batch of all of them would
+    checkpoint_activations: bool = False  # compute layers of the encoder again for their gradients: slower, less memory
+    sync_norm: bool = True  # of several processes: batch norms look at the nodes of all, not each at its own
+    # Mini-batches of a single graph. neighbour: seeds, which are masked and scored, with some of their neighbours, and
+    # theirs; cluster, random: the edges among nodes near each other, or among random ones. "": the whole graph at once.
+    sampler: Literal["", "neighbour", "cluster", "random"] = ""
+    fanouts: tuple[int, ...] = ()  # of "neighbour": neighbours per node, hop by hop; -1: all; empty: chosen by depth
+    steps: int = 0  # per epoch, with a sampler; 0: until every node had its turn
+    workers: int = 0  # threads that prepare batches; 0: one fewer than there are cores, 8 at most
     parts: int = 1  # the number of pieces of a graph that is too large at once, batch_size of them per step
     tensorboard: bool = False  # write what TensorBoard shows beside the run's metrics
     patience: int = 0  # stop when the loss has not improved for this many epochs; 0: never
@@ -50,14 +62,35 @@ class Train:
         return [
             *_below(self.epochs, 1, "train.epochs"),
             *_below(self.batch_size, 1, "train.batch_size"),
+            *_below(self.accumulate, 1, "train.accumulate"),
             *_below(self.parts, 1, "train.parts"),
             *_below(self.patience, 0, "train.patience"),
+            *_below(self.steps, 0, "train.steps"),
+            *_below(self.workers, 0, "train.workers"),
+            *self._sampling_problems(),
             *_below(self.warmup, 0, "train.warmup"),
             *([f"train.warmup must be below train.epochs, not {self.warmup}"] if self.warmup >= self.epochs else []),
             *_below(self.weight_decay, 0, "train.weight_decay"),
             *([] if self.lr > 0 else [f"train.lr must be above 0, not {self.lr}"]),
             *(["train.clip_norm must be above 0"] if self.clip_norm is not None and self.clip_norm <= 0 else []),
         ]
+
+    def _sampling_problems(self) -> list[str]:
+        if not self.sampler:
+            given = {"fanouts": self.fanouts, "steps": self.steps, "workers": self.workers}
+            return [f"train.{key} is for train.sampler, which is empty" for key, value in given.items() if value]
+        found = []
+        if self.batch_size < 2:
+            found.append(
+                f"train.batch_size is the nodes of a step with train.sampler: at least 2, not {self.batch_size}"
+            )
+        if self.parts > 1:
+            found.append("train.parts and train.sampler are two ways to cut a graph: choose one")
+        if self.fanouts and self.sampler != "neighbour":
+            found.append("train.fanouts are those of train.sampler = 'neighbour'")
+        if wrong := [fanout for fanout in self.fanouts if fanout == 0 or fanout < -1]:
+            found.append(f"train.fanouts must be at least 1, or -1 for all neighbours, not {wrong[0]}")
+        return found
 
 
 @dataclass(frozen=True)
@@ -237,7 +270,7 @@ class Recipe:
                 out[section] = {"name": part.name, **part.options}
         if self.mask is not None:
             out["mask"] |= {key: out["method"].pop(key) for key in MASK_KEYS if key in out["method"]}
-        out["train"] = asdict(self.train)
+        out["train"] = {**asdict(self.train), "fanouts": list(self.train.fanouts)}
         out["embedding"] = {**asdict(self.embedding), "views": list(self.embedding.views)}
         out["evaluation"] = {**asdict(self.evaluation), "baselines": list(self.evaluation.baselines)}
         if self.finetune is not None:

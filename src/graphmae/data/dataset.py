@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+import numpy as np
 from torch import Tensor
 
 from ..registry import Registry
@@ -13,6 +14,7 @@ from ..runtime.errors import InputError
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
+    from .compressed import CompressedGraph
     from .graphset import GraphSet
 
 REGISTRY: Registry[Dataset] = Registry("data", supplied=["root"])
@@ -39,6 +41,7 @@ class Dataset:
     in_channels: int
     metric: str
     id_name: str = "id"
+    on_disk: ClassVar[bool] = False  # whether it is mapped from disk: what needs the whole graph at once is avoided
 
     @property
     def target_channels(self) -> int:
@@ -86,6 +89,10 @@ class Dataset:
         """The one graph with every node; refused where there are several."""
         raise InputError(f"{self.name} is a set of graphs; this is for a single graph")
 
+    def compressed(self) -> CompressedGraph:
+        """The one graph pre-training sees in compressed rows, to sample from; refused where there are several."""
+        raise InputError(f"{self.name} is a set of graphs; train.sampler is for a single graph: leave it empty")
+
     def sorted_by_id(self) -> Dataset:
         """The same data, its nodes in an order that does not depend on the file, for random draws."""
         return self
@@ -101,3 +108,24 @@ class Dataset:
     def node_ids(self) -> Any:
         """What the nodes' rows are called there (an Arrow array); None: they are just counted."""
         return None
+
+    def graph_ids(self) -> Sequence[str] | None:
+        """What people call the graphs of a set; None: they are just counted."""
+        return None
+
+    def facets(self, nodes: Any = None) -> Mapping[str, Sequence[Any] | np.ndarray]:
+        """What is known of every point of a map, a node or, of sets of graphs, a graph: column → one value per point.
+
+        Text, with None where nothing is known, or float64, NaN where nothing is. `nodes` is the table the points
+        are rows of, whose columns are then among them.
+        """
+        return {}
+
+    def some_graphs(self, most: int) -> tuple[np.ndarray, Iterator[GraphSet]]:
+        """(positions, the graphs there): all of them, or about `most` where they are far more."""
+        sets = list(self.graph_sets())
+        return np.arange(sum(len(graphs) for graphs in sets)), iter(sets)
+
+    def drawings(self, rows: Sequence[int]) -> tuple[list[bytes], list[str]]:
+        """Of molecules: (the structure of these, packed, b"" where it cannot be drawn; the chemical symbols used)."""
+        return [], []

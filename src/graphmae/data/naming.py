@@ -12,7 +12,7 @@ from ..runtime.untrusted import refuse_special
 from .tables.reading import is_table, not_a_table
 
 MOLECULES = (".smi", ".smiles")  # plain or .gz
-KINDS = ("file", "memory", "smiles", "tables", "tu")  # registered, and nothing without a path
+KINDS = ("file", "memory", "smiles", "store", "tables", "tu")  # registered, and nothing without a path
 logger = logging.getLogger("graphmae")
 ARRAYS = ("x", "edge_index", "edge_weight", "y", "train_mask", "val_mask", "test_mask")  # of an .npz
 
@@ -39,14 +39,21 @@ def section_of(sources: str | Path | Sequence[str | Path], sets: Collection[str]
         return {"name": str(source)}
     if not Path(source).exists() and not Path(source).suffix:
         ways = (
-            "or the paths of a node table and an edge table, of a .npz, .pt or .smi file, or of a folder with TU files"
+            "or the paths of a node table and an edge table, of a .npz, .pt or .smi file, of a graph store, or of a folder "
+            "with TU files"
         )
         raise DataError(f"{unknown('data set', str(source), sets)}; {ways}")
     if Path(str(source).lower().removesuffix(".gz")).suffix in MOLECULES:
         return {"name": "smiles", "path": str(source)}
     if is_table(source):
         return {"name": "tables", "edges": [str(source)]}
-    return {"name": "tu" if Path(source).is_dir() else "file", "path": str(source)}
+    return {"name": _of_folder(Path(source)) if Path(source).is_dir() else "file", "path": str(source)}
+
+
+def _of_folder(folder: Path) -> str:
+    """A stored graph, or one that was not finished; else a folder of TU files."""
+    is_store = (folder / "header.json").exists() or (folder / "building").exists()
+    return "store" if is_store else "tu"
 
 
 def _is_set(source: str | Path, sets: Collection[str]) -> bool:

@@ -15,7 +15,7 @@ from torch_geometric.data import Batch, Data
 from torch_geometric.data import Dataset as PyGDataset
 
 from ..runtime.errors import ConfigError, DataError, InputError
-from . import benchmarks, facts, molecules, naming  # noqa: F401  each registers its sets
+from . import benchmarks, facts, molecules, naming, ondisk  # noqa: F401  each registers its sets
 from .dataset import REGISTRY, Dataset
 from .files import from_data, read_graph
 from .graphset import GraphSet
@@ -104,6 +104,8 @@ def _by_name_or_path(
         )  # fmt: skip
     if columns:
         raise DataError("columns (--id, --source, --target, --label, --split) are those of tables")
+    if section["name"] == "store":
+        return _stored(section["path"], inputs)
     if inputs.get("features") == "table":
         raise DataError("the model was trained on tables: give it a node table and an edge table")
     path = source if isinstance(source, str | Path) else source[0]
@@ -119,6 +121,17 @@ def _by_name_or_path(
             raise DataError(f"the model was trained on features of the kind {kind!r}; {path} has none of it") from None
         raise
     return dataset
+
+
+def _stored(path: str, inputs: Mapping[str, Any]) -> Dataset:
+    """A graph on disk; its features must have been made as the model's were."""
+    stored = ondisk.StoredGraph.open(path)
+    if inputs and encoding_of(stored.treatment) != encoding_of(inputs):
+        raise InputError(
+            f"{path} was not encoded as the model's data was: store its tables again with --like and the folder of the "
+            "model"
+        )
+    return stored
 
 
 def _of_tables(inputs: Mapping[str, Any]) -> Mapping[str, Any] | None:

@@ -94,6 +94,8 @@ class Evaluator:
                 raise ConfigError(f"evaluation.rule = {rule!r} is not for {task}s; {unknown('rule', rule, self.rules)}")
             rule = self.rules[0]  # type: ignore[assignment]
         names = tuple(allowed) if "all" in settings.baselines else settings.baselines
+        if self.dataset.on_disk and "all" in settings.baselines:  # the others need the whole graph in memory
+            names = tuple(name for name in allowed if name in ON_DISK)
         if other := [name for name in names if name not in allowed]:
             raise ConfigError(f"{unknown('baseline', other[0], allowed)} ({self.dataset.name} is evaluated by {task}s)")
         return replace(settings, rule=rule, baselines=tuple(names))
@@ -107,6 +109,7 @@ class Evaluator:
         return [rows[seed] if seed in rows else self._known[name, seed] for seed in seeds]
 
 
+ON_DISK = ("raw", "untrained")
 EVALUATORS: dict[str, type[Evaluator]] = {}
 BASELINES: dict[str, dict[str, Callable[..., list[Row]]]] = {}
 

@@ -10,7 +10,8 @@ from torch_geometric.data import Data
 
 from .. import kernels
 from ..data import NodeDataset
-from ..inference.embedding import NodeReading, embed_graph, propagated
+from ..inference.embedding import NodeReading, propagated
+from ..inference.large import embed_whole
 from ..runtime.seed import preserved_randomness
 from .clustering import cluster_scores
 from .evaluator import Evaluator, MakeEncoder, Row, baseline, evaluates
@@ -31,8 +32,7 @@ class NodeEvaluator(Evaluator):
 
     def score(self, encoder: nn.Module, seeds: Sequence[int]) -> list[Row]:
         reading = NodeReading(self.settings.layers, self.settings.smooth, self.settings.l2)
-        rows = [embed_graph(encoder, graph, self.device, reading) for graph in self.dataset.graphs]
-        return self.score_rows(rows, seeds)
+        return self.score_rows(embed_whole(encoder, self.dataset, self.device, reading), seeds)
 
     def score_rows(self, per_graph: list[Tensor], seeds: Sequence[int]) -> list[Row]:
         """Linear probe by both rules, k-NN and, for single labels, a converged linear model and k-means, on one
@@ -68,6 +68,8 @@ def walks_of(graph: Data, with_features: bool = False) -> Tensor:
 @baseline("node", "raw", fixed=True)
 def raw(evaluator: NodeEvaluator, make_encoder: MakeEncoder, seeds: Sequence[int]) -> list[Row]:
     """The features themselves."""
+    if evaluator.dataset.on_disk:
+        return evaluator.score_rows([evaluator.dataset.compressed().features], seeds)  # type: ignore[list-item]
     return evaluator.score_rows([graph.x for graph in evaluator.dataset.graphs], seeds)
 
 

@@ -27,10 +27,11 @@ LINKS = "default-links"
 logger = logging.getLogger("graphmae")
 MAX_NODES = 400_000  # at once; beyond it a graph is trained in parts
 PART_NODES = 100_000
+MAX_EDGES = 20_000_000  # of a graph on disk that is read into memory
+DISK_SEEDS, DISK_STEPS, DISK_EPOCHS = 512, 500, 10
 LARGE = 50_000
 LINK_WORK = 8_000  # nodes, and a quarter of the edges, up to which links are learned for 500 epochs
 WIDTH = 256  # of features, beyond which they are reduced
-UNALIKE = 0.2  # share of what own features tell, below which neighbours tell little
 
 
 def recipe_for(
@@ -70,17 +71,44 @@ def recipe_for(
         return made, opened(made)
     of_data = [text for text in changes if text.startswith("data.")]
     dataset = opened(config.load(with_data("default"), of_data))
+    if dataset.on_disk and not any(text.startswith("train.sampler") for text in changes) and fits_at_once(dataset):
+        logger.info("%s is small enough to be read into memory", dataset.name)
+        dataset = dataset.in_memory()
     base = with_data(dataset.default_recipe)
     if dataset.task == "node" and base["method"]["name"] == "graphmae":
-        chosen, reasons = choose(dataset)
+        chosen, reasons = choose_on_disk(dataset) if dataset.on_disk else choose(dataset)
         for line in reasons:
             logger.info("%s", line)
-        base = config.merge(base, chosen)
+        base = config.merge(base, {**chosen, "about": {"notes": "\n".join(reasons)}})
         if mine := [text for text in changes if text not in of_data]:
             logger.info("  changed by you: %s", ", ".join(mine))
     made = config.load(base, changes)
     methods.check(made)
     return made, dataset
+
+
+def fits_at_once(dataset: Any) -> bool:
+    """Whether a graph on disk is small enough to be treated as one in memory."""
+    facts = dict(dataset.summary())
+    return facts["nodes"] <= MAX_NODES and facts["edges"] <= MAX_EDGES
+
+
+def choose_on_disk(dataset: Any) -> tuple[dict[str, Any], list[str]]:
+    """The same as `choose` for a graph on disk: nothing is looked at that would read all of it."""
+    facts = dict(dataset.summary())
+    nodes, degree = facts["nodes"], facts["edges"] / facts["nodes"]
+    steps = min(DISK_STEPS, -(-nodes // DISK_SEEDS))
+    lines = [
+        f"{dataset.name}: {nodes:,} nodes with {degree:.1f} neighbours, {facts['features']:,} features, on disk",
+        f"  mini-batches of {DISK_SEEDS} seeds with sampled neighbours: the graph is read as it is needed",
+        f"  {DISK_EPOCHS} epochs of {steps} steps: {DISK_EPOCHS * steps * DISK_SEEDS / nodes:.2g} times every node",
+        "  embeddings of one view, what is learned: the others (own features, hops, structure) need the whole graph",
+        "  GAT, 256 wide, two layers; three quarters of the seeds masked, γ = 2: as for graphs in memory",
+    ]
+    train = {"sampler": "neighbour", "batch_size": DISK_SEEDS, "steps": steps, "epochs": DISK_EPOCHS, "patience": 0}
+    chosen: dict[str, Any] = {"embedding": {"views": []}, "decoder": {"name": "gat"}, "loss": {"gamma": 2}}
+    chosen["encoder"] = {"name": "gat", "hidden_channels": 256, "num_layers": 2, "norm": "none"}
+    return {**chosen, "mask": {"rate": 0.75, "replace_rate": 0.05}, "train": train}, lines
 
 
 def parts_for(nodes: int) -> int:
@@ -139,9 +167,9 @@ def choose(dataset: NodeDataset) -> tuple[dict[str, Any], list[str]]:
     lines += _of_edges(dataset.pretrain_graphs()[0])
     if said > 1:
         note("own features count less", "they are noisier than those of the neighbours together")
-    if said < UNALIKE:
+    else:
         encoder["residual"] = True
-        note("residual connections", "neighbours tell little, so the encoder keeps a node's own features apart")
+        note("residual connections", "a node's own features tell as much as its neighbours': they are kept apart")
     note("GAT, 256 wide, two layers; three quarters of the nodes masked, γ = 2", "as good as others on most graphs")
     train: dict[str, Any] = {"schedule": "constant", "patience": 50}
     train["epochs"] = 200 if facts.nodes <= LARGE else 100

@@ -11,6 +11,7 @@ from ..config import Recipe
 from ..encoders import Views
 from ..runtime.environment import free_bytes
 from ..runtime.errors import InputError
+from ..training.sampled import DEEP, FANOUTS
 
 COPIES = 4  # of the weights: themselves, their gradients, and two moments of Adam
 
@@ -31,6 +32,10 @@ def check_memory(dataset: Any, recipe: Recipe, device: torch.device, jobs: int =
         section, size = _batch_size(recipe)
         smaller = max(1, int(size * free / needed / 2))
         advice = f"take smaller batches (--set {section}.batch_size={smaller}) or {narrower}"
+    elif recipe.train.sampler:
+        advice = f"take smaller batches (--set train.batch_size={max(2, recipe.train.batch_size // 4)}) or {narrower}"
+    elif dataset.on_disk:
+        advice = f"train it by mini-batches (--set train.sampler=neighbour --set train.batch_size=512) or take {narrower}"
     elif len(dataset.pretrain_graphs()) == 1:
         parts = -(-needed * 2 // free) * recipe.train.parts
         advice = f"train it in parts (--set train.parts={parts}) or take {narrower}"
@@ -66,6 +71,11 @@ def step_bytes(dataset: Any, recipe: Recipe) -> int:
 
 def _size_of_batch(dataset: Any, recipe: Recipe) -> tuple[float, float]:
     """Nodes and edges of a step: of the largest graph, of a part of it, or of a batch of average graphs."""
+    if recipe.train.sampler:
+        return _size_of_sample(dataset, recipe)
+    if dataset.on_disk:
+        facts = dict(dataset.summary())
+        return facts["nodes"] / recipe.train.parts, facts["edges"] / recipe.train.parts
     if graphs := dataset.pretrain_graphs():
         parts = recipe.train.parts
         return (
@@ -75,6 +85,23 @@ def _size_of_batch(dataset: Any, recipe: Recipe) -> tuple[float, float]:
     facts = dict(dataset.summary())
     share = min(1.0, _batch_size(recipe)[1] / max(facts["graphs"], 1))
     return facts["nodes"] * share, facts["edges"] * share
+
+
+def _size_of_sample(dataset: Any, recipe: Recipe) -> tuple[float, float]:
+    """Of a sampled batch, and of those that are prepared meanwhile, which have no gradients."""
+    facts, train = dict(dataset.summary()), recipe.train
+    if train.sampler != "neighbour":
+        share = min(1.0, train.batch_size / facts["nodes"])
+        return facts["nodes"] * share, facts["edges"] * share
+    depth = int(recipe.encoder.options.get("num_layers", 2)) + 1
+    fanouts = train.fanouts or FANOUTS.get(depth) or (*DEEP, *[2] * (depth - len(DEEP)))
+    mean = facts["edges"] / max(facts["nodes"], 1)
+    frontier = nodes = float(train.batch_size)
+    for fanout in fanouts:
+        frontier *= min(mean, fanout) if fanout > 0 else mean
+        nodes += frontier
+    nodes = min(nodes, facts["nodes"])
+    return nodes, min(2 * nodes, facts["edges"])
 
 
 def _batch_size(recipe: Recipe) -> tuple[str, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Any
 
@@ -19,15 +19,19 @@ from ..encoders import Views
 from ..inference.embedding import check_width, steady_loss
 from ..methods import Method
 from ..runtime.device import numerics
+from ..runtime.environment import environment_facts
 from ..runtime.errors import DataError, InputError, NotFinite
 from ..runtime.seed import check_seeds, preserved_randomness
 from ..training import Journal, Outcome, Plateau, pretrain_model, quiet, tensorboard
+from ..training.distributed import ALONE, Ranks
 from ..training.progress import Display
+from ..training.sampled import approximation, check_sampling
 from .folder import RunFolder
 from .memory import check_memory
 
 logger = logging.getLogger("graphmae")
 HUGE = 1e6  # a feature beyond it is more likely to be why a loss overflows than the learning rate
+APPROXIMATED = "nodes and graphs were compared with those of the same process, not with all of a batch"
 AfterEpoch = Callable[[int], dict[str, Any] | None]
 
 
@@ -42,6 +46,7 @@ def pretrain_once(
     display: Display = quiet,
     label: str = "pretrain",
     facts: Mapping[str, Any] | None = None,
+    ranks: Ranks = ALONE,
 ) -> Method:
     """The model a recipe describes, pre-trained on a data set and nothing else; with a folder, saved there.
 
@@ -55,22 +60,26 @@ def pretrain_once(
         check(model, dataset, recipe.train, stored=folder is not None)
         if folder is not None:
             held.enter_context(folder.claim({**recipe.to_dict(), "seed": seed}, resume))
-            folder.write_recipe_toml(to_toml(recipe))
-            if folder.holds_model:
-                folder.delete_states()
+            if ranks.is_first:
+                folder.write_recipe_toml(to_toml(recipe))
+            if ranks.agree(folder.holds_model):
+                if ranks.is_first:
+                    folder.delete_states()
                 return pretrained.load(folder.path)
-        pretrain(model, dataset, recipe.train, device, folder=folder, resume=resume, display=display, label=label)
-        if folder is not None:
+        outcome = pretrain(
+            model, dataset, recipe.train, device,
+            folder=folder, resume=resume, display=display, label=label, ranks=ranks,
+        )  # fmt: skip
+        if folder is not None and ranks.is_first:
+            folder.write_environment(environment_facts(str(device), outcome.seconds))
             folder.delete_states()
     return model
 
 
 @contextmanager
 def computing(settings: Train, device: torch.device) -> Iterator[None]:
-    """A block in which numbers are computed as a recipe says; where on CUDA they are to be the same every time, by the
-    plain-torch kernels: the fast ones add up what several programs have in no fixed order."""
-    chosen = kernels.use("reference") if settings.deterministic and device.type == "cuda" else nullcontext()
-    with numerics(device, settings.precision, settings.deterministic), chosen:
+    """A block in which numbers are computed as a recipe says."""
+    with numerics(device, settings.precision, settings.deterministic):
         yield
 
 
@@ -98,7 +107,9 @@ def _with_views(recipe: Recipe, dataset: Dataset) -> Method:
 def check(model: Method, dataset: Dataset, settings: Train, *, stored: bool = True) -> None:
     """Refuse before training what would fail in it or, if the model is to be `stored`, in saving."""
     check_width(model.reader, dataset)
-    graphs = len(dataset.pretrain_graphs())
+    if settings.sampler:
+        _check_sampled(model, dataset, settings)
+    graphs = 1 if settings.sampler else len(dataset.pretrain_graphs())
     if settings.parts > 1 and graphs != 1:
         raise InputError(f"train.parts is for a single graph, and {dataset.name} has several; leave it at 1")
     if settings.patience and not graphs:
@@ -108,6 +119,18 @@ def check(model: Method, dataset: Dataset, settings: Train, *, stored: bool = Tr
         _check_features(model, dataset)
     if stored:
         pretrained.describe(model)
+
+
+def _check_sampled(model: Method, dataset: Dataset, settings: Train) -> None:
+    if dataset.on_disk and model.views is not None:
+        raise InputError("embedding.views need the whole graph in memory, and this one is on disk; leave them empty")
+    if dataset.on_disk and settings.patience:
+        raise InputError("train.patience looks at the whole graph, and this one is on disk; leave it at 0")
+    if not dataset.on_disk and not len(dataset.pretrain_graphs()) == 1:
+        raise InputError(f"train.sampler is for a single graph, and {dataset.name} has several; leave it empty")
+    check_sampling(model, settings)
+    if note := approximation(model, settings):
+        model.trained_on["approximation"] = note
 
 
 def pretrain(
@@ -121,13 +144,14 @@ def pretrain(
     display: Display = quiet,
     label: str = "pretrain",
     after_epoch: Sequence[AfterEpoch] = (),
+    ranks: Ranks = ALONE,
 ) -> Outcome:
-    """Train a model in place; with a folder, resumably, and saved there with its metrics.
+    """Train a model in place; with a folder, resumably, and saved there with its metrics, by rank 0.
 
     A single graph may be trained in parts; with patience, training ends when the loss stops improving. The state to
     resume from stays: its folder's owner deletes it when everything is done.
     """
-    graphs = dataset.pretrain_graphs()
+    graphs = dataset.pretrain_graphs() if model.views is not None else []
     if model.views is not None:
         views = model.views.cpu()
         dataset = dataset.with_features(lambda graph: views.inputs(graph.x, kernels.edges_of(graph)))
@@ -136,17 +160,22 @@ def pretrain(
     hooks, journal = list(after_epoch), Journal(label, display)
     if folder is not None:
         journal = Journal(label, display, folder.metrics, state=folder.state, resume=resume)
-        journal.log = tensorboard(folder.tensorboard) if settings.tensorboard else None
+        journal.log = tensorboard(folder.tensorboard) if settings.tensorboard and ranks.is_first else None
     plateau = None
     if settings.patience:  # the loss over always the same draws, without dropout
         plateau = Plateau(partial(steady_loss, model, dataset.pretrain_graphs(), device), settings.patience)
         hooks.append(plateau)
     try:
-        outcome = pretrain_model(model, dataset, settings, device, after_epoch=hooks, journal=journal)
+        outcome = pretrain_model(model, dataset, settings, device, after_epoch=hooks, journal=journal, ranks=ranks)
     except NotFinite as error:
         suspect = _suspect_column(dataset)
         raise (NotFinite(f"{str(error).rpartition(';')[0]}; {suspect}") if suspect else error) from None
     model.trained_on["epochs"] = outcome.epochs
+    if ranks.size > 1:
+        model.trained_on["processes"] = ranks.size
+        if not model.is_sum_of_parts:
+            before = model.trained_on.get("approximation")
+            model.trained_on["approximation"] = f"{before}; {APPROXIMATED}" if before else APPROXIMATED
     if plateau is not None and outcome.epochs < settings.epochs:
         stopped = f"stopped after {outcome.epochs} of {settings.epochs} epochs: {plateau.reason()}"
         model.trained_on["ended"] = stopped
@@ -154,7 +183,7 @@ def pretrain(
     model.eval()
     if model.views is not None:
         model.views.to(device).settle(model.encoder, graphs)
-    if folder is not None:
+    if folder is not None and ranks.is_first:
         pretrained.save(model, folder.path)
     return outcome
 

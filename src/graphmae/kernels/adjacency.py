@@ -57,6 +57,9 @@ class Adjacency:
         sizes: [G] the nodes of each graph, where there are several side by side.
         starts: [G + 1] where each graph's nodes begin, where that is known; largest: a bound of `sizes`.
         valid: how many rows are real, on the device, where others after them only fill up a fixed shape.
+        is_sampled: whether it is a batch of its own shape, so that nothing is lost where shapes depend on values.
+        degrees: ([R], [C]) edges into and out of each node in the graph it was sampled from; None: it is the graph.
+        share: [E] for how many edges of that graph each of these stands; None: for itself.
         has_unused: whether entries of `row` and `col` after the last edge only fill up a fixed shape.
     """
 
@@ -69,6 +72,9 @@ class Adjacency:
     largest: int = 0
     valid: Tensor | None = None
     has_unused: bool = False
+    is_sampled: bool = False
+    degrees: tuple[Tensor, Tensor] | None = None
+    share: Tensor | None = None
 
     def __init__(
         self, crow: Tensor, row: Tensor, col: Tensor, num_cols: int, transpose: tuple[Tensor, Tensor] | None = None
@@ -123,6 +129,10 @@ class Adjacency:
                     for ends, size in ((row, self.num_rows), (col, self.num_cols)))  # fmt: skip
             into, out = (each.clamp(min=torch.finfo(torch.float32).tiny).rsqrt() for each in sums)
             return (weight * into[row] * out[col]).float().unsqueeze(1)
+        if self.degrees is not None:  # of a sample: an estimate of the whole graph's sum that is right on average
+            into, out = (part.clamp(min=1).rsqrt() for part in self.degrees)
+            weight = into[self.row.long()] * out[self.col.long()]
+            return (weight if self.share is None else weight * self.share).unsqueeze(1)
         into, out = (pointer.diff().clamp(min=1).float() for pointer in (self.crow, self.transpose[0]))
         return (into[self.row.long()] * out[self.col.long()]).rsqrt().unsqueeze(1)
 
@@ -151,6 +161,12 @@ class Adjacency:
             adj.edge_codes, adj.edge_table = ahead.take(self.edge_codes), self.edge_table
         if self.weight is not None:
             adj.weight = ahead.take(self.weight)
+        adj.is_sampled = self.is_sampled
+        if self.share is not None:
+            adj.share = ahead.take(self.share)
+        if self.degrees is not None:  # as many fewer there, on average, as here
+            left = keep.float().mean()
+            adj.degrees = self.degrees[0] * left, self.degrees[1] * left
         adj.has_unused = self.has_unused or keep.is_cuda
         if "chunks" in self.__dict__ or (keep.is_cuda and self.sizes is None):
             adj.chunks = tuple(  # type: ignore[assignment]

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from .. import kernels
 from ..runtime.errors import ConfigError
 from .conv import Edges, GATConv, GCNConv, own_rows
-from .inputs import MaskedInput
+from .inputs import MaskedInput, bags_of
 from .norm import NormAct
 from .product import Linear
 
@@ -64,6 +64,8 @@ class Block(nn.Module):
         view = kernels.view(edge_index, num_nodes, rows)
         shift = self._shift(x)
         options = {} if shift is None else {"biased": False}
+        if not dropped and not isinstance(x, MaskedInput):
+            x = self._by_entries(x)
         if isinstance(x, MaskedInput):
             out = self.conv(x.dropout(self.dropout, self.training), view, **options)
         else:
@@ -74,6 +76,13 @@ class Block(nn.Module):
         if self.norm is None:
             return self.finish(out, view.adj.valid, shift, drop)
         return self.norm(self.finish(out, view.adj.valid, shift), view.adj.valid, dropout=drop)
+
+    def _by_entries(self, x: Tensor) -> Tensor | MaskedInput:
+        """A bag of words that is to be dropped out, by its entries: a dense copy would cost more than the rest."""
+        if not self.training or self.dropout == 0.0 or x.is_cuda or not self.takes_masked(on_cuda=False):
+            return x
+        bags = bags_of(x)
+        return x if bags is None else MaskedInput.whole(x, bags)
 
     def _shift(self, x: Tensor | MaskedInput) -> Tensor | None:
         """The convolution's bias where what follows adds it: on CUDA, where its gradient is then free too."""

@@ -194,7 +194,9 @@ class GINConv(nn.Module):
         view = kernels.view(edge_index, _num_nodes(x), rows)
         sums = view.adj.edge_sums
         if self.edge_table is None:
-            out = kernels.aggregate(view, x.unsqueeze(1)).squeeze(1)
+            share = view.adj.share  # of a sample: its edges stand for others
+            weight = None if share is None else share.unsqueeze(1)
+            out = kernels.aggregate(view, x.unsqueeze(1), weight).squeeze(1)
         elif sums is None:
             raise DataError(NO_FEATURES)
         else:

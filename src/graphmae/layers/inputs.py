@@ -22,6 +22,7 @@ from .. import kernels
 from .product import product, times
 
 DENSITY = 0.05  # fuller matrices stay dense: there a dense product is as fast
+LOOKED_AT = 64  # rows that tell most full matrices apart without counting them all
 
 
 @dataclass(frozen=True)
@@ -103,6 +104,12 @@ class MaskedInput:
     nodes: Tensor
     p: float = 0.0
 
+    @classmethod
+    def whole(cls, x: Tensor, bags: Bags) -> MaskedInput:
+        """All rows of `x`, without a token."""
+        every = bags.adj.every_row
+        return cls(x, bags, every, x.new_zeros(x.size(1)), every)
+
     @property
     def width(self) -> int:
         return self.x.size(1)
@@ -116,7 +123,7 @@ class MaskedInput:
 
     def among(self, needed: Tensor) -> MaskedInput:
         """Only the rows of the `needed` nodes."""
-        wanted = torch.zeros(self.x.size(0), dtype=torch.bool)
+        wanted = torch.zeros(self.x.size(0), dtype=torch.bool, device=self.nodes.device)
         wanted[needed] = True
         wanted = wanted[self.nodes]
         return replace(self, rows=self.rows[wanted[: self.rows.numel()]], nodes=self.nodes[wanted])
@@ -125,8 +132,10 @@ class MaskedInput:
         """These rows times `weight`ᵀ: [n, out] for `weight` [out, width]."""
         token = self.token.to(weight.dtype)
         if self.bags is not None:
-            tokens = _TokenRows.apply(weight, token, self.num_tokens, self.p)
-            return torch.cat([self.bags.times(weight.t(), self.rows, self.p), tokens])
+            known = self.bags.times(weight.t(), self.rows, self.p)
+            if not self.num_tokens:
+                return known
+            return torch.cat([known, _TokenRows.apply(weight, token, self.num_tokens, self.p)])
         if more := self.width - weight.size(1):  # aligned: the columns after them are zeros
             weight, token = F.pad(weight, (0, more)), F.pad(token, (0, more))
         return _MaskedProduct.apply(self.x, self.rows, weight, token, self.num_tokens, self.p)
@@ -238,10 +247,23 @@ def bags_of(x: Tensor) -> Bags | None:
     return kept[1]
 
 
+def keep_columns(x: Tensor, kept: Tensor) -> Tensor:
+    """`x` [N, d] with the columns where `kept` [d] is false set to 0; by its entries too, where `x` is known so."""
+    out = x * kept
+    if (bags := bags_of(x)) is not None:
+        value = bags.value * kept.to(x.dtype)[bags.adj.col.long()]
+        _KEPT[out] = (out._version, Bags(bags.adj, value))
+    return out
+
+
 def _compress(x: Tensor) -> Bags | None:
-    if not x.numel() or int(torch.count_nonzero(x)) > DENSITY * x.numel():
+    if not x.numel() or _is_full(x[:: max(1, len(x) // LOOKED_AT)], 4 * DENSITY) or _is_full(x, DENSITY):
         return None
     row, col = x.nonzero(as_tuple=True)
     counts = torch.bincount(row, minlength=x.size(0))
     crow = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
     return Bags(kernels.Adjacency(crow, row, col, x.size(1)), x[row, col])
+
+
+def _is_full(x: Tensor, share: float) -> bool:
+    return int(torch.count_nonzero(x)) > share * x.numel()

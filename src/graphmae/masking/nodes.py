@@ -46,6 +46,17 @@ class MaskedNodes:
         none = masked[:0]
         return cls(masked, (~flags).nonzero().flatten(), masked, none, none, none)
 
+    def within(self, nodes: Tensor, num_nodes: int) -> MaskedNodes:
+        """The same draw, of `nodes` [n] in a graph of `num_nodes`, whose other nodes are visible."""
+        parts = (nodes[part] for part in (self.masked, self.token, self.replaced, self.donors, self.kept))
+        masked, token, replaced, donors, kept = parts
+        flags = torch.zeros(num_nodes, dtype=torch.bool, device=nodes.device).index_fill_(0, masked, True)
+        return MaskedNodes(masked, (~flags).nonzero().flatten(), token, replaced, donors, kept)
+
+    def scored(self, seeds: Tensor | None) -> Tensor:
+        """[M] the masked nodes that count in a loss."""
+        return self.masked if seeds is None else self.masked[torch.isin(self.masked, seeds)]
+
     @property
     def flags(self) -> Tensor:
         """[N] bool: which nodes are masked."""
@@ -103,8 +114,12 @@ class NodeMask:
         raise TypeError(f"{type(self).__name__} must define draw(num_nodes, device, batch)")
 
     def draw_in(self, batch: Batch) -> MaskedNodes:
-        """The nodes masked in a batch. Rules that look at features, edges or seeds define this instead of `draw`."""
-        return self.draw(batch.x.size(0), batch.x.device, batch.batch)
+        """The nodes masked in a batch, among its seeds where it has some. Rules that look at features or edges define
+        this instead of `draw`."""
+        if batch.seeds is None:
+            return self.draw(batch.x.size(0), batch.x.device, batch.batch)
+        graphs = None if batch.batch is None else batch.batch[batch.seeds]
+        return self.draw(len(batch.seeds), batch.x.device, graphs).within(batch.seeds, batch.x.size(0))
 
 
 REGISTRY: Registry[NodeMask] = Registry("mask")

@@ -28,6 +28,7 @@ class CCASSG(Method):
     """
 
     changes_edges = True
+    of_seeds = "means, deviations and correlations are those of a batch's seeds"
     fixed_shapes = True
     tries = ("method.drop_edge=0.4,0.2,0.6", "method.mask_feature=0.1,0.3", "method.decorrelate=1e-3,5e-4")
 

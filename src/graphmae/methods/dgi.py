@@ -26,6 +26,7 @@ class DGI(Method):
     """
 
     fixed_shapes = True
+    of_seeds = "seeds alone are scored; the summary is that of a batch's seeds"
     tries = ("method.score=summary,sum", "method.mask_feature=0.0,0.2")
 
     def __init__(
@@ -46,7 +47,7 @@ class DGI(Method):
         if self.score == "sum":
             against = self.weight.sum(0)
         else:
-            against = torch.sigmoid(batch.mean(real)) @ self.weight.t()  # [graphs, width]
+            against = torch.sigmoid(batch.counted_mean(real)) @ self.weight.t()  # [graphs, width]
             against = against if batch.batch is None else against[batch.batch]
         agreed, other = (batch.counted((rows * against).sum(1) + self.bias) for rows in (real, fake))
         return (F.softplus(-agreed).mean() + F.softplus(other).mean()) / 2

@@ -15,7 +15,7 @@ from ..batching import Batch
 from ..encoders import StackedEncoder
 from ..runtime.errors import ConfigError
 from .base import REGISTRY, Method
-from .pairs import other_pairs, undirected
+from .pairs import of_seeds, other_pairs, undirected
 from .teacher import another
 
 
@@ -37,6 +37,7 @@ class GAE(Method):
     """
 
     fixed_shapes = True
+    of_seeds = "edges of seeds are scored, against pairs of seeds drawn in every step"
     training_only = ("deviation",)
     tries = ("method.negatives=0,1,5",)
 
@@ -51,6 +52,10 @@ class GAE(Method):
                 raise ConfigError("variational needs an encoder of at least two layers with encoder.output = 'last'")
             self.deviation = another(encoder.blocks[-1])
 
+    @property
+    def reach(self) -> int:
+        return 1  # the other end of a seed's edge
+
     def loss(self, batch: Batch) -> Tensor:
         if self.deviation is None:
             code, penalty = self.encode(batch), 0.0
@@ -61,9 +66,9 @@ class GAE(Method):
             log_deviation = self.deviation(hidden, kernels.View(kernels.adjacency(edges, len(hidden)))).clamp(max=10)
             variance = (2 * log_deviation).exp()
             code = mean + torch.randn_like(mean) * log_deviation.exp() if self.training else mean
-            penalty = -(1 + 2 * log_deviation - mean.square() - variance).sum(1).mean() / (2 * len(mean))
+            penalty = batch.counted(-(1 + 2 * log_deviation - mean.square() - variance)).sum(1).mean() / (2 * len(mean))
         graph = kernels.adjacency(batch.graph, len(batch.x))
-        if self.negatives or batch.batch is not None:
+        if self.negatives or batch.batch is not None or batch.seeds is not None:
             return self._sampled(code, batch, graph) + penalty
         loss: Tensor = _AllPairs.apply(code, *undirected(graph).ends)
         return loss + penalty
@@ -74,11 +79,13 @@ class GAE(Method):
     def _sampled(self, code: Tensor, batch: Batch, graph: kernels.Adjacency) -> Tensor:
         known = undirected(graph)
         a, b = known.ends
+        if (near := of_seeds((a, b), batch.seeds, len(batch.x))) is not None:
+            a, b = a[near], b[near]
         joined = (code[a] * code[b]).sum(1)
-        a, b, counts = other_pairs(graph, max(1, known.count * max(self.negatives, 1)), batch.batch)
+        a, b, counts = other_pairs(graph, max(1, len(joined) * max(self.negatives, 1)), batch.batch, batch.seeds)
         apart = (code[a] * code[b]).sum(1)
         other = (F.softplus(apart) * counts).sum() / counts.sum().clamp(min=1)
-        return (F.softplus(-joined).mean() if known.count else other * 0) + other
+        return (F.softplus(-joined).mean() if len(joined) else other * 0) + other
 
 
 class _AllPairs(Function):

@@ -39,6 +39,7 @@ class GRACE(Method):
     """
 
     changes_edges = True
+    of_seeds = "seeds are compared with the other seeds of their batch, not with all nodes"
     fixed_shapes = True
     tries = ("method.temperature=0.4,0.7,0.9", "method.drop_edge=0.3,0.5", "method.mask_feature=0.3,0.1")
 

@@ -10,7 +10,7 @@ tests/unit/methods compares both with `GraphMAE.plain_loss`.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -34,6 +34,7 @@ class Recordable:
     criterion: Any
     drop_edge: float
     mask_edges: bool
+    is_sum_of_parts: ClassVar[bool] = True  # see `Method`
 
     @property
     def records_steps(self) -> bool:
@@ -53,9 +54,9 @@ class Recordable:
         return ours and self.records_steps and getattr(self.criterion, "leaves_out_zeros", False)
 
 
-def fits(model: GraphMAE | Recordable, batch: Batch | None = None) -> bool:
+def fits(model: GraphMAE | Recordable) -> bool:
     """Whether the encoder can be asked for some nodes alone; the others are computed as the paper has it."""
-    return isinstance(model.encoder, encoders.StackedEncoder) and (batch is None or batch.seeds is None)
+    return isinstance(model.encoder, encoders.StackedEncoder)
 
 
 def loss(model: GraphMAE, batch: Batch) -> Tensor:
@@ -66,10 +67,11 @@ def loss(model: GraphMAE, batch: Batch) -> Tensor:
     hidden = model.mask.draw_in(batch)  # 1
     if model.mask_edges:
         edge_index = masking.masked_edges(kernels.adjacency(edge_index, x.size(0)), hidden.flags)
-    read = _read(model, hidden, edge_index)
+    scored = hidden.scored(batch.seeds)
+    read = _read(model, hidden, edge_index, scored)
     code = encode(model, x, edge_index, hidden, read)  # 2
     code, nodes = _remask(model, model.to_decoder(code), hidden, read)  # 3
-    prediction, target = _decode(model, code, nodes, edge_index, hidden, x)  # 4
+    prediction, target = _decode(model, code, nodes, edge_index, scored, x)  # 4
     return model.criterion(prediction, target)  # 5
 
 
@@ -94,18 +96,20 @@ def padded_loss(model: GraphMAE, x: Tensor, graph: Adjacency, batch: Tensor) -> 
     return model.criterion(prediction, torch.where(hidden.masked.unsqueeze(1), model.target(x), 0.0))  # 5
 
 
-def _read(model: GraphMAE, hidden: MaskedNodes, edge_index: Tensor | Adjacency) -> Tensor | None:
-    """The nodes whose code reaches the loss; None: all."""
+def _read(
+    model: GraphMAE, hidden: MaskedNodes, edge_index: Tensor | Adjacency, scored: Tensor
+) -> Tensor | None:
+    """The nodes whose code reaches the loss of those `scored`; None: all."""
     if not model.decoder.wants_remask:
-        return hidden.masked if model.decoder.takes_nodes else None
+        return scored if model.decoder.takes_nodes else None
     if model.remask.kind == "none":
         return None
     if model.remask.kind == "learnable" or model.decoder.looks_at_all or not model.decoder.takes_nodes:
         return hidden.visible
     adj = kernels.adjacency(edge_index, len(hidden.visible) + len(hidden.masked))
-    if adj.col.is_cuda:  # there shapes must not depend on the draw
+    if adj.col.is_cuda and not adj.is_sampled:  # there shapes must not depend on the draw
         return hidden.visible
-    heard = kernels.View(adj, hidden.masked).senders
+    heard = kernels.View(adj, scored).senders
     return hidden.visible[heard[hidden.visible]]
 
 
@@ -138,19 +142,19 @@ def _remask(model: GraphMAE, code: Tensor, hidden: MaskedNodes, read: Tensor | N
 
 
 def _decode(
-    model: GraphMAE, code: Tensor, nodes: Tensor | None, edge_index: Tensor | Adjacency, hidden: MaskedNodes, x: Tensor
+    model: GraphMAE, code: Tensor, nodes: Tensor | None, edge_index: Tensor | Adjacency, scored: Tensor, x: Tensor
 ) -> tuple[Tensor | Factored, Tensor | BagRows]:
-    """What the decoder says of the masked nodes, and what they were; bags of words are not written out."""
+    """What the decoder says of the nodes that are scored, and what they were; bags of words are not written out."""
     if nodes is None:
-        return model.decode(code, edge_index, hidden.masked), model.target(x)[hidden.masked]
+        return model.decode(code, edge_index, scored), model.target(x)[scored]
     adj = kernels.adjacency(edge_index, x.size(0))
     whole = model.decoder.out_channels == x.size(1)
     if whole and getattr(model.criterion, "takes_factored", False) and isinstance(model.decoder, decoders.GAT):
         bags, wide = bags_of(x), aligned(x)
         short = bags is not None or wide is not x
-        factored = model.decoder.factored(code, adj, hidden.masked, nodes) if short else None
+        factored = model.decoder.factored(code, adj, scored, nodes) if short else None
         if factored is not None and bags is not None:
-            return factored, BagRows(bags, hidden.masked)
+            return factored, BagRows(bags, scored)
         if factored is not None:
-            return factored.dense(wide.size(1)), wide.index_select(0, hidden.masked)
-    return model.decoder(code, adj, rows=hidden.masked, nodes=nodes), model.target(x)[hidden.masked]
+            return factored.dense(wide.size(1)), wide.index_select(0, scored)
+    return model.decoder(code, adj, rows=scored, nodes=nodes), model.target(x)[scored]

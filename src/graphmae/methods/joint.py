@@ -30,6 +30,8 @@ class Joint(GraphMAE):
     """
 
     loss_is_criterion = False
+    is_sum_of_parts = False  # pairs are drawn within a batch
+    of_seeds = "masked nodes are seeds; hidden edges of seeds are scored, against pairs of seeds"
     tries = ("method.weight=1.0,0.1,0.01", "method.kind=edge,path", "mask.rate=0.5,0.75")
 
     def __init__(
@@ -63,6 +65,10 @@ class Joint(GraphMAE):
     @property
     def takes_padding(self) -> bool:
         return False
+
+    @property
+    def reach(self) -> int:
+        return 1
 
     def pair_scores(self, code: Tensor, first: Tensor, second: Tensor) -> Tensor:
         return self.edges.score(code, first, second)

@@ -10,7 +10,7 @@ from ..batching import Batch
 from ..layers import MLP
 from ..runtime.errors import ConfigError
 from .base import REGISTRY, Method
-from .pairs import EdgeMaskKind, hidden_edges, other_pairs, undirected
+from .pairs import EdgeMaskKind, hidden_edges, of_seeds, other_pairs, undirected
 from .views import check_rates
 
 
@@ -49,16 +49,21 @@ class HiddenEdges(nn.Module):
         rest = Batch(batch.x, masking.with_edges(graph, seen), batch.batch)
         code, known = encoder(batch.x, rest.edges(encoder)), undirected(graph)
         ends = known.ends
+        if (near := of_seeds(ends, batch.seeds, len(batch.x))) is not None:
+            asked = asked * near
         if not asked.is_cuda:  # a recorded step computes all edges and counts some; elsewhere some are computed
             some = asked.nonzero().squeeze(1)
             ends, asked = (ends[0][some], ends[1][some]), asked[some]
-        a, b, counts = other_pairs(graph, max(len(asked), 1), batch.batch)
+        a, b, counts = other_pairs(graph, max(len(asked), 1), batch.batch, batch.seeds)
         loss = _mean(F.softplus(self.score(code, a, b)), counts.to(code.dtype))
         loss = loss + _mean(F.softplus(-self.score(code, *ends)), asked.to(code.dtype))
         if self.count is not None:
             hidden = (~seen).to(code.dtype)
+            if graph.share is not None:  # sampled edges stand for others
+                hidden = hidden * graph.share
             degree = code.new_zeros(len(code)).index_add(0, graph.row.long(), hidden[: len(graph.row)])
-            loss = loss + self.degree * F.mse_loss(F.relu(self.count(code)).squeeze(1), degree)
+            counted = (batch.counted(rows) for rows in (F.relu(self.count(code)).squeeze(1), degree))
+            loss = loss + self.degree * F.mse_loss(*counted)
         return loss
 
     def score(self, code: Tensor, first: Tensor, second: Tensor) -> Tensor:
@@ -90,6 +95,7 @@ class MaskGAE(Method):
     """
 
     changes_edges = True
+    of_seeds = "hidden edges of seeds are scored, against pairs of seeds"
     fixed_shapes = True
     tries = ("method.kind=edge,path", "method.rate=0.7,0.5", "method.degree=0.0,0.01")
 
@@ -108,6 +114,10 @@ class MaskGAE(Method):
         self.encoder = encoder
         width = int(encoder.out_channels)  # type: ignore[arg-type]
         self.edges = HiddenEdges(width, decoder_channels, rate, kind, walk, degree, decoder_dropout, leaky)
+
+    @property
+    def reach(self) -> int:
+        return 1  # the other end of a seed's edge
 
     def loss(self, batch: Batch) -> Tensor:
         loss: Tensor = self.edges(self.encoder, batch)

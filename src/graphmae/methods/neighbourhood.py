@@ -30,6 +30,9 @@ class NeighbourhoodMAE(GraphMAE):
         own: ε, what a node's own features count.
     """
 
+    is_sum_of_parts = False  # targets are scaled over the batch
+    of_seeds = "masked nodes are seeds; the scale of the targets is that of a batch's seeds"
+
     def __init__(
         self,
         encoder: nn.Module,
@@ -66,14 +69,17 @@ class NeighbourhoodMAE(GraphMAE):
         else:
             prediction = self._rebuild(batch.x, graph, hidden)
         counts = slice(None) if batch.seeds is None else torch.isin(hidden.masked, batch.seeds)
-        return self.criterion(prediction[counts], self.tokens(batch.x, graph)[hidden.masked][counts])
+        tokens = self.tokens(batch.x, graph, batch.seeds)
+        return self.criterion(prediction[counts], tokens[hidden.masked][counts])
 
     @torch.no_grad()
-    def tokens(self, x: Tensor, graph: kernels.Adjacency) -> Tensor:
-        """[N, width] the targets of all nodes."""
+    def tokens(self, x: Tensor, graph: kernels.Adjacency, seeds: Tensor | None = None) -> Tensor:
+        """[N, width] the targets of all nodes; of the `seeds` [S] mean and deviation are taken."""
         embed = getattr(self.encoder, "embed", None)
         e = x if embed is None else embed(x)
         others = (graph.row != graph.col).to(e.dtype).unsqueeze(1)
+        if graph.share is not None:  # sampled edges stand for others
+            others = others * graph.share.unsqueeze(1)
         summed = kernels.aggregate(kernels.View(graph), e.unsqueeze(1), others).squeeze(1) + self.own * e
-        spread, middle = torch.std_mean(summed, dim=0, correction=0)
+        spread, middle = torch.std_mean(summed if seeds is None else summed[seeds], dim=0, correction=0)
         return (summed - middle) / (spread + 1e-5)

@@ -91,6 +91,17 @@ def hidden_edges(adj: Adjacency, rate: float, kind: EdgeMaskKind, walk: int, lea
     return seen | (adj.row == adj.col), asked[:-1]
 
 
+def of_seeds(ends: tuple[Tensor, Tensor], seeds: Tensor | None, num_nodes: int) -> Tensor | None:
+    """[M] bool: pairs of nodes of which one is a seed; None: all count.
+
+    Codes of nodes one step away from a seed are complete where the batch was sampled one step farther.
+    """
+    if seeds is None:
+        return None
+    flags = torch.zeros(num_nodes, dtype=torch.bool, device=seeds.device).index_fill_(0, seeds, True)
+    return flags[ends[0]] | flags[ends[1]]
+
+
 def _walked(adj: Adjacency, rate: float, steps: int) -> Tensor:
     """[E] bool: the edges that random walks from a share `rate` of the nodes went over; none stands still."""
     known, col = undirected(adj), F.pad(adj.col.long(), (0, 1))
@@ -108,12 +119,17 @@ def _walked(adj: Adjacency, rate: float, steps: int) -> Tensor:
     return gone[:-1]
 
 
-def other_pairs(adj: Adjacency, count: int, batch: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+def other_pairs(
+    adj: Adjacency, count: int, batch: Tensor | None, seeds: Tensor | None = None
+) -> tuple[Tensor, Tensor, Tensor]:
     """`count` random pairs of nodes, and which of them are no edges: (first, second, [count] bool).
 
-    Of several graphs side by side both nodes are of the same graph.
+    Of several graphs side by side both nodes are of the same graph. Of `seeds` [S] both are seeds.
     """
     device, known = adj.col.device, undirected(adj)
+    if seeds is not None:
+        first, second = (seeds[(torch.rand(count, device=device) * len(seeds)).long()] for _ in range(2))
+        return first, second, ~known.has(first, second)
     first = (torch.rand(count, device=device) * adj.num_rows).long()
     second = (torch.rand(count, device=device) * adj.num_rows).long()
     if batch is not None:

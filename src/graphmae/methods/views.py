@@ -9,6 +9,7 @@ from torch import Tensor
 
 from .. import kernels, masking
 from ..batching import Batch
+from ..layers import keep_columns
 from ..runtime.errors import ConfigError
 
 
@@ -25,7 +26,7 @@ def mask_columns(x: Tensor, rate: float) -> Tensor:
     >>> mask_columns(torch.ones(2, 3), 0.999).unique(dim=0).shape[0]
     1
     """
-    return x if rate == 0.0 else x * (torch.rand(x.size(1), device=x.device) >= rate)
+    return x if rate == 0.0 else keep_columns(x, torch.rand(x.size(1), device=x.device) >= rate)
 
 
 def random_view(batch: Batch, drop_edge: float, mask_feature: float) -> Batch:

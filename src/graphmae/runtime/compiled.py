@@ -46,5 +46,5 @@ def limit_threads(count: int) -> None:
 
 
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorator for a function of arrays and numbers."""
-    return function if njit is None else njit(cache=True)(function)
+    """Decorator for a function of arrays and numbers; other threads go on while it runs."""
+    return function if njit is None else njit(cache=True, nogil=True)(function)

@@ -10,6 +10,7 @@ import sys
 from functools import cache
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 from .version import __version__
 
@@ -53,6 +54,12 @@ def versions() -> dict[str, str]:
         except metadata.PackageNotFoundError:
             continue
     return found
+
+
+def environment_facts(device: str, seconds: float) -> dict[str, Any]:
+    """What is stored beside something that was trained for so long."""
+    facts = {"hardware": hardware(device), "versions": versions(), "commit": commit()}
+    return {**facts, "seconds": seconds, "peak_bytes": peak_bytes(device)}
 
 
 def cpu_name() -> str:

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import graphmae as gm
-from graphmae.layers import BagRows, Factored, bags_of
+from graphmae.layers import BagRows, Factored, bags_of, keep_columns
 from graphmae.losses import ScaledCosineError
 from graphmae.masking import RandomNodeMask
 
@@ -86,3 +86,28 @@ def test_a_decoder_may_reconstruct_the_first_features_only(density: float) -> No
     code = model.bridge(model.encoder(hidden.apply(x, model.mask_token), edge_index))
     out = model.decoder(code.index_put((hidden.masked,), torch.zeros(16)), edge_index, rows=hidden.masked)
     assert torch.allclose(loss, model.criterion(out, x[hidden.masked, :40]), rtol=1e-5)
+
+
+def test_hidden_columns_are_hidden_in_the_entries_too() -> None:
+    x, kept = words(), torch.rand(60) < 0.5
+    out = keep_columns(x, kept)
+    assert torch.equal(out, x * kept)
+    bags = bags_of(out)
+    assert bags is not None
+    weight = torch.randn(7, 60)
+    assert torch.allclose(bags.times(weight.t()), out @ weight.t(), atol=1e-5)
+
+
+def test_a_layer_drops_out_words_by_their_entries() -> None:
+    """The same distribution as the dense dropout, and every entry drawn anew for every row."""
+    torch.manual_seed(0)
+    x, loops = words(40, 60), torch.arange(40).expand(2, -1)
+    layer = gm.encoders.GCN(60, hidden_channels=8, num_layers=1, dropout=0.5, norm="none", activation="none")
+    layer.eval()
+    plain = layer(x, loops).detach()
+    layer.train()
+    drawn = torch.stack([layer(x, loops).detach() for _ in range(2000)])
+    assert torch.allclose(drawn.mean(0), plain, atol=0.05)
+    weight = layer.blocks[0].conv.weight.detach()
+    expected = x.square() @ weight.square().t()  # of a sum of independent x w · {0, 2}: Σ (x w)²
+    assert torch.allclose(drawn.var(0), expected, atol=0.1 * float(expected.max()))

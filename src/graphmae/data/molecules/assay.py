@@ -15,6 +15,7 @@ from ...runtime.errors import DataError, InputError, unknown
 from ..dataset import REGISTRY, Dataset
 from ..graphset import GraphSet
 from ..tables.reading import MISSING
+from .drawing import from_smiles, packed_drawings
 from .fingerprints import BITS, ecfp
 from .lines import is_table, read_cells, read_lines, smiles_column
 from .splits import Split, given_split, random_split, scaffold_groups, scaffold_split
@@ -111,6 +112,39 @@ class Assay(Dataset):
     def graphs(self) -> GraphSet:
         """The molecules as graphs."""
         return self.store.graphs(range(len(self)))
+
+    def graph_ids(self) -> list[str]:
+        """Rows of the table, counted from 1."""
+        return [f"row {line + 1}" for line in self.store.lines.tolist()]
+
+    def facets(self, nodes: Any = None) -> dict[str, Sequence[Any] | np.ndarray]:
+        """What was measured, classes as text; in which part a molecule is; its SMILES; the table's other columns."""
+        out: dict[str, Sequence[Any] | np.ndarray] = {}
+        for name, values in zip(self.names, self.targets.T, strict=True):
+            if self.kind == "classification":
+                out[name] = [None if value != value else f"{value:.0f}" for value in values.tolist()]
+            else:
+                out[name] = values.astype(np.float64)
+        parts: list[str | None] = [None] * len(self)
+        for part, positions in self.split.items():
+            for position in positions.tolist():
+                parts[position] = part
+        out |= {"split": parts, "SMILES": self.readable}
+        header, rows = ([], []) if nodes is None else read_cells(Path(nodes))
+        for column, name in enumerate(header):
+            cells = [rows[line][column].strip() for line in self.store.lines] if name not in out else []
+            if cells and cells != self.readable:
+                numeric = _is_numeric([[cell] for cell in cells], 0)
+                known = (None if cell.lower() in MISSING else cell for cell in cells)
+                texts: list[Any] = [
+                    float(BOOLEANS.get(cell.lower(), cell)) if cell and numeric else cell for cell in known
+                ]
+                out[name] = np.array([np.nan if cell is None else cell for cell in texts]) if numeric else texts
+        return out
+
+    def drawings(self, rows: Sequence[int]) -> tuple[list[bytes], list[str]]:
+        readable = self.readable
+        return packed_drawings(from_smiles(readable[i]) for i in rows)
 
     def fingerprints(self) -> np.ndarray:
         """[len(store), 2048] float32 zeros and ones."""

@@ -19,6 +19,7 @@ from ..tables.reading import PARQUET, read_table
 
 LONGEST = 1_000_000  # characters of a line
 NAMES = ("smiles", "smile", "canonical_smiles", "mol", "molecule", "structure")
+STRETCH = 500  # lines next to each other, of a sample
 TABLES = (".csv", ".tsv", *PARQUET)  # the text ones also as .gz; anything else is a list of SMILES
 
 
@@ -65,6 +66,18 @@ def _as_written(column: pa.ChunkedArray) -> list[str]:
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
         return pc.fill_null(column, "").to_pylist()
     return as_text(column).to_pylist()
+
+
+def stretches(count: int, most: int) -> list[range]:
+    """All of 0 to count − 1, or where that is far more than `most`, parts of it that are spread evenly.
+
+    >>> stretches(10, 20), stretches(4000, 1000)
+    ([range(0, 10)], [range(0, 500), range(3500, 4000)])
+    """
+    if count <= most:
+        return [range(count)]
+    firsts = [round(i * (count - STRETCH) / max(1, most // STRETCH - 1)) for i in range(max(1, most // STRETCH))]
+    return [range(first, first + STRETCH) for first in firsts]
 
 
 def _text_lines(file: Path) -> Iterator[str]:

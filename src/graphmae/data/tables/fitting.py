@@ -16,9 +16,12 @@ from .text import one_line
 MOST_TEXT_BYTES = 1 << 30
 
 
-def fit_columns(table: pa.Table, kinds: Mapping[str, str], report: Report) -> list[Column]:
-    """Those that become features, in the order of their names. What cannot be read is a problem of the report."""
-    most_words = int(np.clip(MOST_TEXT_BYTES // (4 * max(table.num_rows, 1)), 64, 1000))
+def fit_columns(table: pa.Table, kinds: Mapping[str, str], report: Report, rows: int | None = None) -> list[Column]:
+    """Those that become features, in the order of their names. What cannot be read is a problem of the report.
+
+    `rows`: how many there are, where the table has only some of them.
+    """
+    most_words = int(np.clip(MOST_TEXT_BYTES // (4 * max(rows or table.num_rows, 1)), 64, 1000))
     habits, columns = Habits(table), []
     for name, values in sorted(zip(table.column_names, table.columns, strict=True), key=lambda pair: pair[0]):
         try:

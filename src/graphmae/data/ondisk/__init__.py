@@ -1,0 +1,7 @@
+"""A graph on disk: compressed rows and features in a folder of mapped arrays, built in one pass over the edges."""
+
+from .building import FEATURE_TYPES, store_dataset, store_tables
+from .dataset import StoredGraph
+from .layout import HEADER
+
+__all__ = ["FEATURE_TYPES", "HEADER", "StoredGraph", "store_dataset", "store_tables"]
