@@ -36,6 +36,9 @@ def pretrain(
     select: Annotated[
         str, typer.Option("--select", help="Label column: choose settings by cross-validation on 20 % of its labels.")
     ] = "",
+    from_: Annotated[
+        str, typer.Option("--from", metavar="CKPT", help="Go on from a model of molecules, such as molecule-zinc.")
+    ] = "",
     report: Report = False,
     data: DataRoot = None,
     device: Device = "auto",
@@ -63,6 +66,8 @@ def pretrain(
 
     Example: graphmae pretrain molecules.smi --epochs 20
 
+    Example: graphmae pretrain mine.smi --from molecule-zinc --out runs/adapted
+
     Example: graphmae pretrain cora --recipe node/cora --epochs 100 --set mask.rate=0.75
     """
     from .. import api
@@ -72,7 +77,7 @@ def pretrain(
     folder = api.run_folder(out, Path(sources[0]).name.split(".")[0], resume)
     api.pretrain(
         recipe, sources, epochs, folder, overrides=set_, columns=columns, seed=seed, data_root=data, device=device,
-        resume=resume, private=private, select=select, report=report,
+        resume=resume, private=private, select=select, start=from_, report=report,
     )  # fmt: skip
     file = "embeddings.parquet" if len(sources) > 1 else "embeddings.npy"
     following = shlex.join(["graphmae", "embed", str(folder), *sources, "-o", file])
