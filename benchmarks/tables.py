@@ -224,7 +224,7 @@ TABLES = {
     "worth-links": worth_links,
     "criterion": criterion,
 }
-FILES = ("README.md", "docs/own-graph.md", "docs/results.md", "docs/methods.md")
+FILES = ("README.md", "docs/own-graph.md", "docs/results.md", "docs/methods.md", "docs/performance.md")
 FIGURES = ROOT / "docs/figures"
 
 
