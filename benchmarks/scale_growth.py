@@ -19,7 +19,7 @@ THREADS = (1, 2, 4)
 
 
 def graph_of(edges: int) -> CompressedGraph:
-    """A graph in memory with about so many directed edges, ten to a node on average, some nodes hubs; a piece at a time."""
+    """A graph in memory with about so many directed edges, ten to a node on average, some nodes hubs."""
     nodes, rng, piece = edges // DEGREE, np.random.default_rng(0), 1 << 22
     indptr = np.concatenate([[0], np.cumsum(rng.poisson(DEGREE, nodes))])
     senders = np.empty(int(indptr[-1]), dtype=np.int32)
