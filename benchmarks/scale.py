@@ -157,6 +157,7 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, default=10_000_000)
     parser.add_argument("--rows", type=int, default=50_000_000, help="of the edge table; each counts both ways")
     parser.add_argument("--features", type=int, default=128)
+    parser.add_argument("--only-store", action="store_true")
     parser.add_argument("--most-edges", type=float, default=1e8)
     options = parser.parse_args()
     run = {

@@ -70,7 +70,7 @@ def big(options: argparse.Namespace) -> dict[str, Any]:
         print(json.dumps(out), flush=True)
     graphmae = [sys.executable, "-m", "graphmae"]
     tables = [str(folder / "nodes.parquet"), str(folder / "edges.parquet")]
-    store, run, z = folder / "store", folder / "run", folder / "z.npy"
+    store, run, z = folder / ("store-alone" if options.only_store else "store"), folder / "run", folder / "z.npy"
     out["store"] = watched(
         [*graphmae, "store", *tables, "--dtype", "float16", "--out", str(store)], folder / "store.log"
     )
@@ -78,6 +78,8 @@ def big(options: argparse.Namespace) -> dict[str, Any]:
     directed = header["edges"]
     out["directed_edges"] = directed
     out["store"] |= _speeds((folder / "store.log").read_text(), out["store"]["seconds"], options.rows, directed)
+    if options.only_store:
+        return out
     changes = [f"train.steps={STEPS}", "train.epochs=1", f"encoder.hidden_channels={WIDTH}", "train.batch_size=256"]
     settings = [part for change in changes for part in ("--set", change)]
     out["pretrain"] = watched(
