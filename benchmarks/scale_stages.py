@@ -48,7 +48,12 @@ def watched(command: list[str], log: Path) -> dict[str, Any]:
         while process.poll() is None:
             most = max(most, resident(process.pid))
             time.sleep(0.2)
-    found = {"command": " ".join(["graphmae", *command[3:]]), "seconds": round(time.monotonic() - began, 1)}
+    shown = " ".join(["graphmae", *command[3:]]).replace(f"{Path.cwd()}/", "")
+    found: dict[str, Any] = {
+        "command": shown,
+        "load": round(os.getloadavg()[1], 1),
+        "seconds": round(time.monotonic() - began, 1),
+    }
     found["peak_resident_gib"] = round(most / 2**30, 3)
     if process.returncode:
         raise RuntimeError(f"{command} failed:\n{log.read_text()[-3000:]}")

@@ -71,7 +71,10 @@ class Neighbourhoods:
 
 @dataclass(frozen=True)
 class Parts:
-    """`size` nodes per step and the edges among them: random ones, or some parts of a breadth-first order."""
+    """`size` nodes per step and the edges among them: random ones, or some parts of a breadth-first order.
+
+    Of several processes each has nodes of its own in a step.
+    """
 
     graph: CompressedGraph
     size: int
@@ -89,7 +92,7 @@ class Parts:
 
     @property
     def total(self) -> int:
-        return -(-self.graph.num_nodes // self.size)
+        return -(-self.graph.num_nodes // (self.size * self.of))
 
     def sample(self, key: int, number: int) -> tuple[Sample, int]:
         number, nodes = number * self.of + self.rank, self.graph.num_nodes
@@ -97,7 +100,7 @@ class Parts:
             begin = min(number * self.size, max(0, nodes - self.size))
             found = permuted(begin, min(begin + self.size, nodes), nodes, key)
         else:
-            pieces = self.total * CLUSTERS
+            pieces = -(-nodes // self.size) * CLUSTERS
             which = permuted(0, pieces, pieces, key)[np.arange(number * CLUSTERS, (number + 1) * CLUSTERS) % pieces]
             cuts = np.arange(pieces + 1) * nodes // pieces
             found = np.concatenate([self.order[cuts[i] : cuts[i + 1]] for i in which]).astype(np.int64)
