@@ -35,9 +35,9 @@ class Standardized(NamedTuple):
 def standardized(text: str) -> str | None:
     """The SMILES string a model is given instead of `text`; None where that is not a molecule.
 
-    A string that standardising would not change is returned as it is, not rewritten: that is most of them, and quick. One
-    whose only marks are those of stereo is written canonically, for their sign depends on the order of the atoms; that
-    is what all the steps would give, and five times faster.
+    A string that standardising would not change is returned as it is, not rewritten: that is most of them, and quick.
+    One whose only marks are those of stereo is written canonically, for their sign depends on the order of the atoms;
+    that is what all the steps would give, and five times faster.
 
     >>> standardized("CC(=O)[O-].[Na+]")
     'CC(=O)O'
