@@ -273,6 +273,4 @@ class _Lines:
         if now - self.said >= SECONDS:
             self.said = now
             of = f" of {total:,}" if total else ""
-            logger.info(
-                "  %s: %s%s (%.1f M per second)", stage, f"{done:,}", of, done / max(now - self.began, 0.1) / 1e6
-            )
+            logger.info("  %s: %s%s (%.1f M per second)", stage, f"{done:,}", of, done / max(now - self.began, 0.1) / 1e6)

@@ -101,9 +101,7 @@ class StoredGraph(Dataset):
         return CompressedGraph(
             self.arrays["indptr"],
             self.arrays["indices"],
-            FeatureRows(
-                self.arrays["features"], None if "scale" not in self.arrays else np.array(self.arrays["scale"])
-            ),
+            FeatureRows(self.arrays["features"], None if "scale" not in self.arrays else np.array(self.arrays["scale"])),
             bool(self.treatment.get("self_loops", True)),
             self.arrays.get("out_degree"),
         )
