@@ -19,7 +19,7 @@ ORDER = [
     ["methods"],
     ["training", "inference", "testing"],
     ["evaluation", "finetuning", "pretrained"],
-    ["experiments", "estimator"],
+    ["experiments", "estimator", "molecule_estimator"],
     ["api"],
     ["cli", "__main__"],
 ]
@@ -37,6 +37,7 @@ COMPUTED = {
     "cli/main.py": {"cli"},
     "kernels/__init__.py": {"kernels"},
     "data/__init__.py": {"data"},
+    "data/molecules/__init__.py": {"data"},
     "data/tables/__init__.py": {"data"},
     "pretrained/__init__.py": {"pretrained"},
 }

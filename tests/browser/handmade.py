@@ -18,7 +18,7 @@ from graphmae.reporting.page import (
 )
 
 HOSTILE = "</script><img src=x onerror=\"document.body.dataset.hacked='1'\">"
-# Ethanol as data.molecules.drawing packs it: three atoms with places, two bonds.
+# Ethanol as data.molecules.sketches packs it: three atoms with places, two bonds.
 ETHANOL = bytes([3, 0, 0, 0, 0, 8, 18, 10, 0, 8, 36, 0, 1, 8, 0, 1, 1, 1, 2, 1])
 
 

@@ -46,6 +46,7 @@ MISTAKES: list[tuple[list[str], list[str]]] = [
     (["impute", "run", "none.csv", "edges.csv", "-o", "z.csv"], ["no file none.csv"]),
     (["predict", "run", "new.csv"], ["fine-tune it first"]),
     (["finetune", "run", "new.csv"], ["there is no file new.csv"]),
+    (["finetune", "run", "nodes.csv"], ["say which column holds SMILES"]),
     (["run", "node/coar"], ["did you mean 'node/cora'"]),
     (["run", "mine.toml"], ["mine: 2 problems", "did you mean 'train.epochs'", "did you mean 'rate'"]),
     (["run", "broken.toml"], ["not valid TOML"]),

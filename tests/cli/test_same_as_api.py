@@ -23,10 +23,13 @@ NAMES = {
 # Where the function's own word says more.
 OWN = {
     "run": {"recipe": "source", "import_": "imports"},
-    "pretrain": {"recipe": "model"},
+    "pretrain": {"recipe": "model", "from_": "start"},
     "evaluate": {"split": "columns"},
+    "store": {"split": "columns"},
     "finetune": {"checkpoint": "checkpoint"},
+    "curve": {"checkpoint": "checkpoint"},
     "predict": {"table": "molecules"},
+    "explain": {"table": "molecules", "target": "target"},
     "doctor": {"data": "root"},
     "links": {"predict": None},
 }
@@ -39,7 +42,7 @@ def test_every_command_is_a_function_of_the_package() -> None:
         assert callable(getattr(gm, name)) and getattr(gm, name) is getattr(api, name)
         assert name in gm.__all__ and name in dir(gm)
     # what the commands are made of
-    others = {"check_arguments", "load", "predict_links", "recipe", "run_folder"}
+    others = {"check_arguments", "check_assay", "load", "predict_links", "recipe", "run_folder"}
     assert set(api.__all__) - others == set(api.COMMANDS) == {*COMMANDS, "recipes"}
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from .. import pretrained
 from ..config import Recipe, Train
 from ..data import Dataset
 from ..data.open import is_named, open_dataset, section_of
@@ -31,6 +33,7 @@ from ..training.progress import Display
 from .reporting import report_of
 
 logger = logging.getLogger("graphmae")
+CONTINUED = ("train.epochs=20", "train.lr=3e-4")  # of pre-training that goes on from another model
 EPOCHS = 500  # of a model of your own parts
 
 
@@ -53,6 +56,7 @@ def pretrain(
     resume: bool = False,
     private: bool = False,
     select: str = "",
+    start: str | Path = "",
     report: bool = False,
     progress: bool = True,
 ) -> Method:
@@ -67,6 +71,9 @@ def pretrain(
     `select` names a label column ("y" of graphs that are no tables). Settings and views are then chosen by
     cross-validation on the labels a probe may see, those of training and validation; `model.trained_on["selected"]`
     says which and why. Score such a model on other labels, as `evaluate` does.
+
+    With `start`, the folder of a model that was pre-trained on molecules (or "molecule-zinc"), pre-training goes on
+    from its weights on molecules of your own, with its parts, for 20 epochs at a smaller rate unless you say so.
 
     With `report`, `out` gets a page that shows the run (see `report`). Training may stop before the last epoch, where a
     recipe has `train.patience`: `model.trained_on` says when and why.
@@ -101,6 +108,10 @@ def pretrain(
     folder = None if out is None else RunFolder(Path(out))
     if folder is not None:
         folder.check(resume)
+    if start and select:
+        raise InputError("--from goes on with the settings of another model, and --select chooses settings: take one")
+    if start:
+        return _continued(start, data, model, changes, folder, seed, data_root, used, resume, display)
     recipe, dataset = auto.recipe_for(data, model, changes, roles, data_root)
     _check_private(dataset, private)
     number = 0 if seed is None else seed
@@ -118,6 +129,41 @@ def pretrain(
         report_of(folder.path, None if is_named(data) else data, data_root=data_root, device=device)
     ranks.wait()  # until everything is written
     return trained
+
+
+def _continued(
+    start: str | Path,
+    data: Any,
+    recipe: Recipe | str | Path,
+    changes: list[str],
+    folder: RunFolder | None,
+    seed: int | None,
+    data_root: str | Path | None,
+    device: torch.device,
+    resume: bool,
+    display: Display,
+) -> Method:
+    """Go on with a model that was pre-trained on molecules; its card keeps what it was trained on before."""
+    origin, number = pretrained.load(start), 0 if seed is None else seed
+    if origin.inputs.get("features") != "molecule":
+        raise InputError(
+            f"--from {start}: it was not pre-trained on molecules, and only such models can be gone on with"
+        )
+    if wrong := [text for text in changes if not text.startswith(("train.", "data."))]:
+        raise InputError(f"--from {start}: the parts are those of that model, so {wrong[0]} cannot be changed")
+    recipe, dataset = auto.recipe_for(data, recipe, [*CONTINUED, *changes], None, data_root)
+    if dataset.treatment.get("features") != "molecule":
+        raise InputError(f"{dataset.name} are not molecules, so pre-training cannot go on from {start}")
+    parts: dict[str, Any] = {**dict.fromkeys(("decoder", "mask", "loss")), **pretrained.parts_of(origin)}
+    recipe = replace(recipe, **parts)
+    before = ", ".join(
+        f"{key} {value}" for key, value in origin.trained_on.items() if key in ("data", "graphs", "epochs")
+    )
+    facts = {"started_from": f"{Path(start).name} ({before or 'unknown'})"}
+    return pretraining.pretrain_once(
+        recipe, dataset, number, device, folder=folder, resume=resume, display=display,
+        label=f"{dataset.name}, seed {number}, from {Path(start).name}", facts=facts, start=origin,
+    )  # fmt: skip
 
 
 def _with_label(roles: Mapping[str, Any], select: str, data: Any) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -104,6 +105,13 @@ class Dataset:
     def graph_rows(self, rows: Tensor) -> Tensor:
         """From one row per graph to one per row of what the data set was made of."""
         return rows
+
+    def write_records(self, folder: Path) -> None:
+        """Write into a run's folder what was made of the user's own data, where that has to be looked up later."""
+
+    def graph_columns(self) -> Mapping[str, list[str]]:
+        """Columns of text that say what every row of `graph_rows` is; none where they are just counted."""
+        return {}
 
     def node_ids(self) -> Any:
         """What the nodes' rows are called there (an Arrow array); None: they are just counted."""

@@ -11,7 +11,7 @@ from ..runtime.errors import DataError, unknown
 from ..runtime.untrusted import refuse_special
 from .tables.reading import is_table, not_a_table
 
-MOLECULES = (".smi", ".smiles")  # plain or .gz
+MOLECULES = (".smi", ".smiles", ".sdf", ".sd", ".mol")  # plain or .gz
 KINDS = ("file", "memory", "smiles", "store", "tables", "tu")  # registered, and nothing without a path
 logger = logging.getLogger("graphmae")
 ARRAYS = ("x", "edge_index", "edge_weight", "y", "train_mask", "val_mask", "test_mask")  # of an .npz
@@ -39,8 +39,8 @@ def section_of(sources: str | Path | Sequence[str | Path], sets: Collection[str]
         return {"name": str(source)}
     if not Path(source).exists() and not Path(source).suffix:
         ways = (
-            "or the paths of a node table and an edge table, of a .npz, .pt or .smi file, of a graph store, or of a folder "
-            "with TU files"
+            "or the paths of a node table and an edge table, of a .npz, .pt or .smi file, of a graph store, or of a "
+            "folder with TU files"
         )
         raise DataError(f"{unknown('data set', str(source), sets)}; {ways}")
     if Path(str(source).lower().removesuffix(".gz")).suffix in MOLECULES:

@@ -105,7 +105,8 @@ def choose_on_disk(dataset: Any) -> tuple[dict[str, Any], list[str]]:
         "  embeddings of one view, what is learned: the others (own features, hops, structure) need the whole graph",
         "  GAT, 256 wide, two layers; three quarters of the seeds masked, γ = 2: as for graphs in memory",
     ]
-    train = {"sampler": "neighbour", "batch_size": DISK_SEEDS, "steps": steps, "epochs": DISK_EPOCHS, "patience": 0}
+    train = {"sampler": "neighbour", "batch_size": DISK_SEEDS, "epochs": DISK_EPOCHS, "patience": 0}
+    train["steps"] = DISK_STEPS if nodes > DISK_STEPS * DISK_SEEDS else 0  # 0: every node once
     chosen: dict[str, Any] = {"embedding": {"views": []}, "decoder": {"name": "gat"}, "loss": {"gamma": 2}}
     chosen["encoder"] = {"name": "gat", "hidden_channels": 256, "num_layers": 2, "norm": "none"}
     return {**chosen, "mask": {"rate": 0.75, "replace_rate": 0.05}, "train": train}, lines

@@ -2,6 +2,8 @@
 
 recipe.json          the resolved recipe (recipe.toml: the same to edit and run again)
 result.json          all scores
+tasks.csv            of an assay: scores of every target, one row per seed and part
+split.csv            of an assay: which row is trained on, chosen by, tested on (refused.csv: left out, and why)
 trials.json          a search: every setting that was tried
 seed-0/              one seed: a checkpoint, and its scores.json when it is finished
 config.json, …       a checkpoint (graphmae.pretrained), in a seed's folder or, of one pre-training, in the run's own
@@ -16,7 +18,8 @@ tensorboard/         with train.tensorboard
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import csv
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +28,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from ..results import Result
 from ..runtime import ranks
 from ..runtime.errors import InputError, Interrupted, StopRequest
-from ..runtime.files import is_empty, locked, read_json, write_json, write_text
+from ..runtime.files import is_empty, locked, read_json, replacing, write_json, write_text
 from ..runtime.untrusted import read_object
 
 if TYPE_CHECKING:
@@ -191,6 +194,19 @@ class RunFolder:
 
     def write_result(self, result: Result) -> None:
         result.save(self.path / "result.json")
+        if rows := result.task_rows():
+            self._write_tasks(rows)
+
+    def _write_tasks(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Columns: seed, part, target, and every metric any row has; an empty cell where one is not defined."""
+        header = list(dict.fromkeys(key for row in rows for key in row))
+        with replacing(self.path / "tasks.csv") as partial, partial.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, header, restval="", lineterminator="\n")
+            writer.writeheader()
+            for row in rows:
+                writer.writerow(
+                    {key: f"{value:.6g}" if isinstance(value, float) else value for key, value in row.items()}
+                )
 
     def stored_recipe(self) -> dict[str, Any] | None:
         """The recipe of the run this folder, or this seed, belongs to."""

@@ -47,19 +47,22 @@ def pretrain_once(
     label: str = "pretrain",
     facts: Mapping[str, Any] | None = None,
     ranks: Ranks = ALONE,
+    start: Method | None = None,
 ) -> Method:
     """The model a recipe describes, pre-trained on a data set and nothing else; with a folder, saved there.
 
     Everything that would fail is refused before training begins. A folder that is finished already is left alone.
-    `facts` join what the model's card says of its training.
+    `facts` join what the model's card says of its training. With a `start` it has that model's weights to begin with.
     """
     with preserved_randomness(check_seeds([seed])[0]), computing(recipe.train, device), ExitStack() as held:
         check_memory(dataset, recipe, device)
         model = build(recipe, dataset, seed)
         model.trained_on |= facts or {}
+        if start is not None:
+            model.load_state_dict(start.state_dict())
         check(model, dataset, recipe.train, stored=folder is not None)
         if folder is not None:
-            held.enter_context(folder.claim({**recipe.to_dict(), "seed": seed}, resume))
+            held.enter_context(folder.claim({**recipe.to_dict(), "seed": seed, **_origin(facts)}, resume))
             if ranks.is_first:
                 folder.write_recipe_toml(to_toml(recipe))
             if ranks.agree(folder.holds_model):
@@ -199,6 +202,11 @@ def _suspect_column(dataset: Dataset) -> str:
                 "scale it, take its logarithm, or leave it out"
             )
     return ""
+
+
+def _origin(facts: Mapping[str, Any] | None) -> dict[str, Any]:
+    """What a run that goes on from another model must have in common with one that it resumes."""
+    return {key: facts[key] for key in ("started_from",) if facts and key in facts}
 
 
 def facts_of(dataset: Dataset, settings: Train, seed: int | None) -> dict[str, Any]:

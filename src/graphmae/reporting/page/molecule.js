@@ -1,4 +1,4 @@
-// Structures of molecules from the few bytes `data.molecules.drawing` packs: atoms with places, bonds with orders.
+// Structures of molecules from the few bytes `data.molecules.sketches` packs: atoms with places, bonds with orders.
 
 const ELEMENTS = {N: '#2146c7', O: '#c4161c', S: '#8a6d00', P: '#b85c00', F: '#0a7d32', Cl: '#0a7d32', Br: '#8a3b12', I: '#6a1b9a'};
 

@@ -108,7 +108,7 @@ class Points:
         neighbours, similarity: [n, k] positions of the nearest points and their cosines, the nearest first.
         errors: [n] reconstruction errors, NaN where there is none; None: the method reconstructs nothing.
         unusual: (position, error, how unusual for a point like it or None), the most unusual first.
-        drawings: for molecules, one packed drawing each, b"" where there is none (`data.molecules.drawing`).
+        drawings: for molecules, one packed drawing each, b"" where there is none (`data.molecules.sketches`).
         symbols: the chemical symbols drawings point at.
     """
 
