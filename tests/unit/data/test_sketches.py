@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("rdkit", reason="RDKit is not installed")
 
 from graphmae.data.molecules import read_assay
-from graphmae.data.molecules.drawing import from_codes, from_smiles, packed_drawings
+from graphmae.data.molecules.sketches import from_codes, from_smiles, packed_drawings
 from graphmae.data.molecules.smiles import parse
 
 
@@ -58,15 +58,14 @@ def test_large_odd_and_unreadable_molecules() -> None:
 
 def test_columns_of_an_assay_are_those_of_its_readable_rows(tmp_path: Path) -> None:
     table = tmp_path / "assay.csv"
-    lines = [
-        f"m{i},{'C' * (1 + i % 5)}{'N' if i % 2 else 'O'},{i % 2},{i / 2},{'x' if i % 3 else ''}" for i in range(20)
-    ]
+    smiles = ["C" * (1 + i) + "ON"[i % 2] for i in range(20)]
+    lines = [f"m{i},{text},{i % 2},{i / 2},{'x' if i % 3 else ''}" for i, text in enumerate(smiles)]
     lines[3] = "bad,C(C,1,9,y"
     table.write_text("code,smiles,active,weight,kind\n" + "\n".join(lines) + "\n")
     assay = read_assay(table, targets=["active"], split="random")
     found = assay.facets(table)
     assert list(found) == ["active", "split", "SMILES", "code", "weight", "kind"]
-    assert len(assay.graph_ids()) == 19 and assay.graph_ids()[2:4] == ["row 3", "row 5"]
+    assert len(assay.graph_ids()) == 19 and assay.graph_ids()[2:4] == ["3", "5"]
     assert list(found["code"])[2:4] == ["m2", "m4"] and list(found["active"])[2:4] == ["0", "0"]
     assert np.asarray(found["weight"])[2:4].tolist() == [1.0, 2.0] and found["kind"][0] is None
     assert set(found["split"]) == {"train", "val", "test"}
