@@ -9,6 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from .api import COMMANDS
+from .runtime.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from . import data as data
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from .inference.anomalies import anomaly_scores as anomaly_scores
     from .inference.reconstruction import reconstruct as reconstruct
     from .methods import GraphMAE as GraphMAE
+    from .molecule_estimator import MoleculeEmbedder as MoleculeEmbedder
     from .pretrained import load_predictor as load_predictor
     from .results import Result as Result
 
@@ -34,6 +36,7 @@ _MODULES = ("data", "decoders", "encoders", "kernels", "losses", "masking", "met
 _NAMES = {
     "GraphMAE": "methods",
     **dict.fromkeys(("GraphMAEEmbedder", "NodeEmbedder"), "estimator"),
+    "MoleculeEmbedder": "molecule_estimator",
     "anomaly_scores": "inference.anomalies",
     "reconstruct": "inference.reconstruction",
     **dict.fromkeys(("edge_embeddings", "link_scores", "split_edges"), "evaluation"),
@@ -50,10 +53,6 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f".{name}", __name__)
     if name in _NAMES:
         return getattr(importlib.import_module(f".{_NAMES[name]}", __name__), name)
-    if name == "__version__":
-        from .runtime.environment import package_version
-
-        return package_version()
     raise AttributeError(f"module 'graphmae' has no attribute {name!r}")
 
 

@@ -48,9 +48,10 @@ def embed(
     `model` is a model, a bare encoder, or the folder of a checkpoint. With `level="graph"`, and by itself for a
     set of graphs (by name or folder, not a list), one row per graph, pooled by `readout`: "mean", "max", "sum", or
     several side by side, "mean+max"; by default that of the checkpoint's recipe, else the mean. With `out` they are
-    also written: .npy, .npz, .csv or .parquet, with the ids of a node table. A graph on disk, or one that would not
-    fit at once, is embedded layer by layer: the result is the same, and is mapped from disk; with `out` an interrupted
-    call goes on when it is repeated.
+    also written: .npy, .npz, .csv or .parquet, with the ids of a node table, or the names and SMILES of molecules.
+    Molecules are a file (.smi, .sdf, a table) or a list of SMILES; strings that are none have rows of NaN. A graph on
+    disk, or one that would not fit at once, is embedded layer by layer: the result is the same, and is mapped from
+    disk; with `out` an interrupted call goes on when it is repeated.
 
     Under torchrun, with `out`, each process embeds some of many graphs; rank 0 puts them together, writes and returns
     them, the others return their own. The nodes of single graphs are embedded by rank 0.
@@ -97,7 +98,8 @@ def _rows(
     if out is not None and together.is_first:
         ids = dataset.node_ids() if level == "node" else None
         z = torch.cat(rows) if isinstance(rows, list) else rows
-        write_rows(Path(out), z.numpy(), ids, id_name=dataset.id_name)
+        beside = dataset.graph_columns() if level == "graph" else None
+        write_rows(Path(out), z.numpy(), ids, id_name=dataset.id_name, beside=beside)
     return rows
 
 

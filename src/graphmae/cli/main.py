@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import io
 import logging
 import os
 import sys
@@ -68,6 +69,9 @@ INPUT_ERRORS = (PermissionError, NotADirectoryError, IsADirectoryError, FileNotF
 
 def main() -> None:
     """Errors become one message and an exit code (1 the run failed, 2 the input is wrong)."""
+    for stream in (sys.stdout, sys.stderr):  # a terminal that has no γ shows a ?, and no run ends in a traceback by it
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
     logging.getLogger("graphmae").setLevel(logging.INFO)
     if ranks.size() > 1:

@@ -19,6 +19,7 @@ from ..encoders import Views
 from ..inference.embedding import check_width, steady_loss
 from ..methods import Method
 from ..runtime.device import numerics
+from ..runtime.environment import environment_facts
 from ..runtime.errors import DataError, InputError, NotFinite
 from ..runtime.seed import check_seeds, preserved_randomness
 from ..training import Journal, Outcome, Plateau, pretrain_model, quiet, tensorboard
@@ -46,37 +47,34 @@ def pretrain_once(
     label: str = "pretrain",
     facts: Mapping[str, Any] | None = None,
     ranks: Ranks = ALONE,
+    start: Method | None = None,
 ) -> Method:
     """The model a recipe describes, pre-trained on a data set and nothing else; with a folder, saved there.
 
     Everything that would fail is refused before training begins. A folder that is finished already is left alone.
-    `facts` join what the model's card says of its training.
+    `facts` join what the model's card says of its training. With a `start` it has that model's weights to begin with.
     """
     with preserved_randomness(check_seeds([seed])[0]), computing(recipe.train, device), ExitStack() as held:
         check_memory(dataset, recipe, device)
         model = build(recipe, dataset, seed)
         model.trained_on |= facts or {}
+        if start is not None:
+            model.load_state_dict(start.state_dict())
         check(model, dataset, recipe.train, stored=folder is not None)
         if folder is not None:
-            held.enter_context(folder.claim({**recipe.to_dict(), "seed": seed}, resume))
+            held.enter_context(folder.claim({**recipe.to_dict(), "seed": seed, **_origin(facts)}, resume))
             if ranks.is_first:
                 folder.write_recipe_toml(to_toml(recipe))
             if ranks.agree(folder.holds_model):
                 if ranks.is_first:
                     folder.delete_states()
                 return pretrained.load(folder.path)
-        pretrain(
-            model,
-            dataset,
-            recipe.train,
-            device,
-            folder=folder,
-            resume=resume,
-            display=display,
-            label=label,
-            ranks=ranks,
-        )
+        outcome = pretrain(
+            model, dataset, recipe.train, device,
+            folder=folder, resume=resume, display=display, label=label, ranks=ranks,
+        )  # fmt: skip
         if folder is not None and ranks.is_first:
+            folder.write_environment(environment_facts(str(device), outcome.seconds))
             folder.delete_states()
     return model
 
@@ -204,6 +202,11 @@ def _suspect_column(dataset: Dataset) -> str:
                 "scale it, take its logarithm, or leave it out"
             )
     return ""
+
+
+def _origin(facts: Mapping[str, Any] | None) -> dict[str, Any]:
+    """What a run that goes on from another model must have in common with one that it resumes."""
+    return {key: facts[key] for key in ("started_from",) if facts and key in facts}
 
 
 def facts_of(dataset: Dataset, settings: Train, seed: int | None) -> dict[str, Any]:

@@ -69,6 +69,7 @@ def run(
     recipe, prepare = _task(recipe, dataset, device, resume, jobs, ranks)
     folder = RunFolder(Path(out))
     with folder.claim(recipe.to_dict(), resume):
+        dataset.write_records(folder.path)
         if device.type == "cuda":
             torch.cuda.reset_peak_memory_stats(device)
         pending = ranks.agree([seed for seed in seeds if not folder.seed(seed).read_scores()])

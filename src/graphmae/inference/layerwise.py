@@ -176,6 +176,7 @@ class _Work:
                     release(array)
             self._note(number, end, out)
         self._note(number, nodes, out, always=True)
+        release(rows.array)  # the next stage reads another
         return out
 
     def drop(self, number: int) -> None:
