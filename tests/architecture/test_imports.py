@@ -13,7 +13,7 @@ SOURCE = Path(__file__).parents[2] / "src/graphmae"
 # A package may import from itself and from packages listed before it; a line is a level of the design.
 ORDER = [
     ["runtime", "registry", "results"],
-    ["config", "kernels", "report"],
+    ["config", "kernels", "reporting"],
     ["layers", "data"],
     ["batching", "masking", "encoders", "decoders", "losses"],
     ["methods"],

@@ -67,6 +67,12 @@ def test_every_command_has_help(command: str) -> None:
         assert "Example: graphmae" in done.stdout
 
 
+def test_a_terminal_without_the_characters_shows_others() -> None:
+    done = graphmae("pretrain", "--help", PYTHONIOENCODING="latin-1")
+    assert done.returncode == 0, done.stderr
+    assert "NAME_graph_indicator.txt, ?)" in done.stdout
+
+
 def test_run_prints_one_json_object(tmp_path: Path) -> None:
     done = graphmae("run", "default", "--seeds", "0-1", *SYNTHETIC, "--out", tmp_path / "run", "--json")
     assert done.returncode == 0, done.stderr
@@ -218,6 +224,8 @@ def test_the_demo_falls_back_to_the_synthetic_graph_and_says_so(tmp_path: Path) 
     assert "NOTE: CiteSeer cannot be had here" in done.stderr
     assert "untrained encoder" in done.stdout
     assert str(tmp_path / "run") in done.stdout
+    page = tmp_path / "run" / "report.html"
+    assert f"Open it in a browser: {page.as_uri()}" in done.stdout and page.stat().st_size > 100_000
 
 
 def test_from_smiles_to_predictions_in_three_commands(tmp_path: Path) -> None:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from .planning import plan as plan
     from .prediction import predict as predict
     from .pretraining import pretrain as pretrain
+    from .reporting import report as report
     from .storing import store as store
     from .tuning import tune as tune
 
@@ -51,6 +52,7 @@ COMMANDS = {
     "impute": "nodes",
     "links": "nodes",
     "compare": "comparison",
+    "report": "reporting",
     "tune": "tuning",
     "finetune": "finetuning",
     "predict": "prediction",

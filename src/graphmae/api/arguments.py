@@ -32,6 +32,7 @@ def run_folder(out: str | Path | None, name: str, resume: bool = False) -> Path:
 def check_arguments(
     data: Sequence[str | Path] = (),
     *,
+    runs: Sequence[str | Path] = (),
     columns: Mapping[str, str] | None = None,
     file: str | Path | None = None,
     checkpoint: str | Path | None = None,
@@ -47,12 +48,14 @@ def check_arguments(
 ) -> None:
     """Refuse files, folders, names and keys that cannot be right, in about a second.
 
-    `data` are the paths of tables or of a graph, or the name of a set, `columns` those of tables by their role, `file`
-    any other file; `kind` is what the `checkpoint` must hold, `out` the folder of a new run. With `own_parts`, recipes
-    may have other keys, and data sets other names.
+    `data` are the paths of tables or of a graph, or the name of a set, `runs` folders of runs, `columns` those of
+    tables by their role, `file` any other file; `kind` is what the `checkpoint` must hold, `out` the folder of a new
+    run. With `own_parts`, recipes may have other keys, and data sets other names.
     """
     for name in device.split(","):
         check_device(name)
+    for run in runs:
+        _ = RunFolder(Path(run)).kind
     config.check_early("" if recipe == "auto" else recipe, overrides, own_parts)
     if seeds is not None:
         check_seeds(seeds)

@@ -13,6 +13,7 @@ from ..experiments import run as experiment
 from ..experiments.folder import RunFolder
 from ..results import Result
 from ..training import Progress, quiet
+from .reporting import report_of
 
 START = "default-assay"
 
@@ -29,6 +30,7 @@ def finetune(
     overrides: Iterable[str] = (),
     device: str = "auto",
     resume: bool = False,
+    report: bool = False,
     progress: bool = True,
 ) -> Result:
     """The best predictor for an assay (a table, an .sdf) that can be made with `checkpoint`; everything is in `out`.
@@ -47,9 +49,11 @@ def finetune(
     made = assay_recipe(checkpoint, table, targets, smiles, split, overrides)
     display = Progress() if progress else quiet
     folder = RunFolder.of(out, made.id, resume)
-    if made.data.options.get("repeats"):
-        return repeats.run_repeats(made, seeds, folder.path, device=device, resume=resume, display=display)
-    return experiment.run(made, seeds, folder.path, device=device, resume=resume, display=display)
+    run = repeats.run_repeats if made.data.options.get("repeats") else experiment.run
+    result = run(made, seeds, folder.path, device=device, resume=resume, display=display)
+    if report:
+        report_of(folder.path, device=device)
+    return result
 
 
 def assay_recipe(

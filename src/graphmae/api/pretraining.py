@@ -30,6 +30,7 @@ from ..runtime.seed import check_seeds, preserved_randomness
 from ..training import Progress, quiet
 from ..training.distributed import Ranks, connect
 from ..training.progress import Display
+from .reporting import report_of
 
 logger = logging.getLogger("graphmae")
 CONTINUED = ("train.epochs=20", "train.lr=3e-4")  # of pre-training that goes on from another model
@@ -56,6 +57,7 @@ def pretrain(
     private: bool = False,
     select: str = "",
     start: str | Path = "",
+    report: bool = False,
     progress: bool = True,
 ) -> Method:
     """Pre-train on `data`, whatever `data.open` takes, and return the model. With `out` it is saved there.
@@ -73,12 +75,15 @@ def pretrain(
     With `start`, the folder of a model that was pre-trained on molecules (or "molecule-zinc"), pre-training goes on
     from its weights on molecules of your own, with its parts, for 20 epochs at a smaller rate unless you say so.
 
-    Training may stop before the last epoch, where a recipe has `train.patience`: `model.trained_on` says when and why.
+    With `report`, `out` gets a page that shows the run (see `report`). Training may stop before the last epoch, where a
+    recipe has `train.patience`: `model.trained_on` says when and why.
 
     Under `torchrun` every process calls this, each step is divided among them, and rank 0 writes; all return the model.
 
     >>> model = pretrain("auto", ["nodes.csv", "edges.csv"], out="runs/mine")  # doctest: +SKIP
     """
+    if report and out is None:
+        raise InputError("a report is written into the run's folder: name one with out")
     used, display = resolve_device(device), Progress() if progress else quiet
     ranks, resume = connect(used), resumes(resume)
     roles = {**(columns or {}), **({"private": True} if private else {})}
@@ -93,7 +98,10 @@ def pretrain(
             epochs=epochs or EPOCHS, lr=lr, weight_decay=weight_decay, schedule=schedule, clip_norm=clip_norm,  # type: ignore[arg-type]
             batch_size=batch_size,
         )  # fmt: skip
-        return _own(model, data, train, out, roles, seed, data_root, used, resume, display, ranks)
+        trained = _own(model, data, train, out, roles, seed, data_root, used, resume, display, ranks)
+        if report and out is not None and ranks.is_first:
+            report_of(Path(out), data, data_root=data_root, device=device)
+        return trained
     if (lr, weight_decay, schedule, clip_norm, batch_size) != (1e-3, 0.0, "cosine", None, 1):
         raise InputError('a recipe has these settings itself; change them with overrides=["train.lr=…"]')
     changes = [*([f"train.epochs={epochs}"] if epochs is not None else []), *overrides]
@@ -117,6 +125,8 @@ def pretrain(
         recipe, dataset, number, used, folder=folder, resume=resume, display=display, label=label, facts=facts,
         ranks=ranks,
     )  # fmt: skip
+    if report and folder is not None and ranks.is_first:
+        report_of(folder.path, None if is_named(data) else data, data_root=data_root, device=device)
     ranks.wait()  # until everything is written
     return trained
 

@@ -9,7 +9,19 @@ from typing import Annotated
 import typer
 
 from ..results import interval, shown, task_line
-from .options import Device, Import, Json, Seeds, Set, import_parts, parse_seeds, print_json, print_table
+from .options import (
+    Device,
+    Import,
+    Json,
+    Report,
+    Seeds,
+    Set,
+    import_parts,
+    parse_seeds,
+    print_json,
+    print_report,
+    print_table,
+)
 
 
 def finetune(
@@ -29,6 +41,7 @@ def finetune(
     resume: Annotated[bool, typer.Option("--resume", help="Go on with an interrupted run.")] = False,
     device: Device = "auto",
     import_: Import = [],  # noqa: B006
+    report: Report = False,
     json_: Json = False,
 ) -> None:
     """The best predictor for an assay, a table with SMILES and measured columns, from everything at hand.
@@ -57,7 +70,7 @@ def finetune(
     api.check_assay(table, names, smiles, split, set_)
     result = api.finetune(
         checkpoint, table, names, folder, smiles=smiles, split=split, seeds=numbers, overrides=set_, device=device,
-        resume=resume,
+        resume=resume, report=report,
     )  # fmt: skip
     if json_:
         print_json(result.summary())
@@ -74,3 +87,5 @@ def finetune(
     model = folder / "repeat-0" if repeats else folder
     following = shlex.join(["graphmae", "predict", str(model), "new.csv", "-o", "predictions.csv"])
     typer.echo(f"The model is in {model}. Next: {following}")
+    if report:
+        print_report(folder / "report.html")

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from .options import DataRoot, Device, Id, Import, Label, Set, Source, Target, import_parts
+from .options import DataRoot, Device, Id, Import, Label, Report, Set, Source, Target, import_parts, print_report
 
 
 def pretrain(
@@ -39,6 +39,7 @@ def pretrain(
     from_: Annotated[
         str, typer.Option("--from", metavar="CKPT", help="Go on from a model of molecules, such as molecule-zinc.")
     ] = "",
+    report: Report = False,
     data: DataRoot = None,
     device: Device = "auto",
     import_: Import = [],  # noqa: B006
@@ -48,7 +49,8 @@ def pretrain(
     DATA is a node table and an edge table (.csv, .tsv, .xlsx, .jsonl, .parquet; several edge tables are several kinds
     of edges), an edge list alone, an .npz file with arrays x [nodes, features] and edge_index [2, edges], a PyG Data
     saved with torch.save (.pt), a folder with TU files (NAME_A.txt, NAME_graph_indicator.txt, …), a file of molecules,
-    one SMILES a line (.smi, .smi.gz; needs RDKit), or a data set such as cora, mutag or synthetic.
+    one SMILES per line (.smi, .smi.gz; needs RDKit), a graph on disk (the folder of graphmae store; trained by
+    mini-batches), or a data set such as cora, mutag or synthetic.
 
     Without --recipe, settings are chosen by the data, reported, and written to recipe.toml in the run's folder, to be
     edited and used again. With --select they are the best of several on a fifth of the labels, which `evaluate` scores
@@ -76,8 +78,10 @@ def pretrain(
     folder = api.run_folder(out, Path(sources[0]).name.split(".")[0], resume)
     api.pretrain(
         recipe, sources, epochs, folder, overrides=set_, columns=columns, seed=seed, data_root=data, device=device,
-        resume=resume, private=private, select=select, start=from_,
+        resume=resume, private=private, select=select, start=from_, report=report,
     )  # fmt: skip
     file = "embeddings.parquet" if len(sources) > 1 else "embeddings.npy"
     following = shlex.join(["graphmae", "embed", str(folder), *sources, "-o", file])
     typer.echo(f"The checkpoint is in {folder}. Next: {following}")
+    if report:
+        print_report(folder / "report.html")

@@ -8,6 +8,9 @@ trials.json          a search: every setting that was tried
 seed-0/              one seed: a checkpoint, and its scores.json when it is finished
 config.json, …       a checkpoint (graphmae.pretrained), in a seed's folder or, of one pre-training, in the run's own
 metrics.jsonl        one line per epoch
+environment.json     of one pre-training: machine, versions, time, memory, commit (of runs these are in result.json)
+compare.json         of a comparison: every line of its tables
+report.html          the page of `graphmae report`, where it was asked for
 state.safetensors    what --resume goes on from, of fine-tuning in several; removed when everything is finished
 tensorboard/         with train.tensorboard
 .lock                held while a process works here
@@ -20,17 +23,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from ..results import Result
 from ..runtime import ranks
 from ..runtime.errors import InputError, Interrupted, StopRequest
 from ..runtime.files import is_empty, locked, read_json, replacing, write_json, write_text
+from ..runtime.untrusted import read_object
 
 if TYPE_CHECKING:
     from ..training import TrainingState
 
 TRIALS = "trials.json"
+KINDS: dict[str, Literal["comparison", "run", "model"]] = {
+    "compare.json": "comparison", "result.json": "run", "config.json": "model",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -88,8 +95,7 @@ class RunFolder:
         with locked(self.path), self._resumable():
             if stored.is_file():
                 self.check(resume)  # again: another process may have begun a run meanwhile
-                before = {"method": {"name": "graphmae"}, **read_json(stored)}  # runs older than other methods
-                if before != {"method": {"name": "graphmae"}, **settings}:
+                if _settings(read_json(stored)) != _settings(settings):
                     raise InputError(
                         f"{self.path} holds a run with other settings; --resume needs the same recipe, seed and --set"
                     )
@@ -164,6 +170,28 @@ class RunFolder:
     def write_trials(self, trials: Mapping[str, Any]) -> None:
         write_json(self.path / TRIALS, trials)
 
+    def write_environment(self, facts: Mapping[str, Any]) -> None:
+        write_json(self.path / "environment.json", facts)
+
+    def read_environment(self) -> dict[str, Any]:
+        """Empty where an older version made the run."""
+        path = self.path / "environment.json"
+        return read_object(path) if path.is_file() else {}
+
+    @property
+    def report(self) -> Path:
+        return self.path / "report.html"
+
+    @property
+    def kind(self) -> Literal["comparison", "run", "model"]:
+        """What the folder holds: compare.json, result.json, or a checkpoint alone; refused where it is none."""
+        for file, kind in KINDS.items():
+            if (self.path / file).is_file():
+                return kind
+        there = "is not a folder" if not self.path.is_dir() else f"has none of {', '.join(KINDS)}"
+        unfinished = "; it was not finished: go on with --resume" if self.holds_run else ""
+        raise InputError(f"{self.path} is not a run, it {there}{unfinished or '; name the --out of a run'}")
+
     def write_result(self, result: Result) -> None:
         result.save(self.path / "result.json")
         if rows := result.task_rows():
@@ -186,3 +214,8 @@ class RunFolder:
             if path.is_file():
                 return read_json(path)
         return None
+
+
+def _settings(recipe: Mapping[str, Any]) -> dict[str, Any]:
+    """What makes two runs the same: all but the text for people. Runs older than other methods name none."""
+    return {"method": {"name": "graphmae"}, **{key: value for key, value in recipe.items() if key != "about"}}

@@ -35,7 +35,9 @@ def check_memory(dataset: Any, recipe: Recipe, device: torch.device, jobs: int =
     elif recipe.train.sampler:
         advice = f"take smaller batches (--set train.batch_size={max(2, recipe.train.batch_size // 4)}) or {narrower}"
     elif dataset.on_disk:
-        advice = f"train it by mini-batches (--set train.sampler=neighbour --set train.batch_size=512) or take {narrower}"
+        advice = (
+            f"train it by mini-batches (--set train.sampler=neighbour --set train.batch_size=512) or take {narrower}"
+        )
     elif len(dataset.pretrain_graphs()) == 1:
         parts = -(-needed * 2 // free) * recipe.train.parts
         advice = f"train it in parts (--set train.parts={parts}) or take {narrower}"

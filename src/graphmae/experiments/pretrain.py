@@ -19,6 +19,7 @@ from ..encoders import Views
 from ..inference.embedding import check_width, steady_loss
 from ..methods import Method
 from ..runtime.device import numerics
+from ..runtime.environment import environment_facts
 from ..runtime.errors import DataError, InputError, NotFinite
 from ..runtime.seed import check_seeds, preserved_randomness
 from ..training import Journal, Outcome, Plateau, pretrain_model, quiet, tensorboard
@@ -68,18 +69,12 @@ def pretrain_once(
                 if ranks.is_first:
                     folder.delete_states()
                 return pretrained.load(folder.path)
-        pretrain(
-            model,
-            dataset,
-            recipe.train,
-            device,
-            folder=folder,
-            resume=resume,
-            display=display,
-            label=label,
-            ranks=ranks,
-        )
+        outcome = pretrain(
+            model, dataset, recipe.train, device,
+            folder=folder, resume=resume, display=display, label=label, ranks=ranks,
+        )  # fmt: skip
         if folder is not None and ranks.is_first:
+            folder.write_environment(environment_facts(str(device), outcome.seconds))
             folder.delete_states()
     return model
 

@@ -96,9 +96,7 @@ def padded_loss(model: GraphMAE, x: Tensor, graph: Adjacency, batch: Tensor) -> 
     return model.criterion(prediction, torch.where(hidden.masked.unsqueeze(1), model.target(x), 0.0))  # 5
 
 
-def _read(
-    model: GraphMAE, hidden: MaskedNodes, edge_index: Tensor | Adjacency, scored: Tensor
-) -> Tensor | None:
+def _read(model: GraphMAE, hidden: MaskedNodes, edge_index: Tensor | Adjacency, scored: Tensor) -> Tensor | None:
     """The nodes whose code reaches the loss of those `scored`; None: all."""
     if not model.decoder.wants_remask:
         return scored if model.decoder.takes_nodes else None

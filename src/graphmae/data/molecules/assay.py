@@ -15,8 +15,10 @@ from ...runtime.errors import DataError, InputError
 from ..dataset import Dataset
 from ..graphset import GraphSet
 from . import records
+from .facets import facets_of
 from .fingerprints import BITS, ecfp
 from .measurements import Measurements
+from .sketches import from_smiles, packed_drawings
 from .splits import (
     Split,
     balanced_split,
@@ -180,6 +182,17 @@ class Assay(Dataset):
     def graphs(self) -> GraphSet:
         """The molecules as graphs."""
         return self.store.graphs(range(len(self)))
+
+    def graph_ids(self) -> list[str]:
+        """What the table calls the molecules, or its rows, counted from 1."""
+        return list(self.ids) or [f"row {line + 1}" for line in self.store.lines.tolist()]
+
+    def facets(self, nodes: Any = None) -> dict[str, Sequence[Any] | np.ndarray]:
+        return facets_of(self, nodes)
+
+    def drawings(self, rows: Sequence[int]) -> tuple[list[bytes], list[str]]:
+        readable = self.readable
+        return packed_drawings(from_smiles(readable[i]) for i in rows)
 
     def fingerprints(self) -> np.ndarray:
         """[len(store), 2048] float32 zeros and ones."""

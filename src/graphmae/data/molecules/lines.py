@@ -21,6 +21,7 @@ HEAD = 1 << 16  # bytes looked at
 NAMES = ("smiles", "smile", "canonical smiles", "isomeric smiles", "smiles string", "mol", "molecule", "structure",
          "ligand smiles", "smi", "molecule smiles", "compound smiles", "standardized smiles")  # fmt: skip
 Form = Literal["table", "structures", "list"]
+STRETCH = 500  # lines next to each other, of a sample
 
 
 class Line(NamedTuple):
@@ -84,6 +85,18 @@ def is_header(line: str) -> bool:
     return folded(line.split("\t")[0]) in NAMES or folded(line.split()[0]) in NAMES
 
 
+def stretches(count: int, most: int) -> list[range]:
+    """All of 0 to count − 1, or where that is far more than `most`, parts of it that are spread evenly.
+
+    >>> stretches(10, 20), stretches(4000, 1000)
+    ([range(0, 10)], [range(0, 500), range(3500, 4000)])
+    """
+    if count <= most:
+        return [range(count)]
+    firsts = [round(i * (count - STRETCH) / max(1, most // STRETCH - 1)) for i in range(max(1, most // STRETCH))]
+    return [range(first, first + STRETCH) for first in firsts]
+
+
 def folded(name: str) -> str:
     """The name of a column without what people write differently: case, blanks, underscores, quotes."""
     return " ".join(re.sub(r"[_\-.\"']+", " ", name).split()).lower()
@@ -107,11 +120,6 @@ def text_lines(file: Path) -> Iterator[str]:
                 yield line
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise DataError(f"{file} is damaged or not a .gz file ({error})") from None
-
-
-def smiles_column(file: Path, names: Sequence[str], wanted: str | None) -> int:
-    """Which column holds SMILES, counted from 0."""
-    return list(names).index(smiles_name(file, names, wanted))
 
 
 def smiles_name(file: Path, names: Sequence[str], wanted: str | None) -> str:

@@ -30,6 +30,8 @@ from ..graphset import GraphSet
 from .bonds import LOOP_CODE, bond_sums, bond_table
 from .columns import labels
 from .integrity import DamagedStore, check_arrays, check_codes
+from .lines import stretches
+from .sketches import from_store, packed_drawings
 from .smiles import ATOMS, CHIRALITIES, parse, silenced
 
 FORMAT = 1
@@ -130,6 +132,16 @@ class MoleculeStore(Dataset):
             yield self.graphs(range(first, min(first + size, len(self))))
 
     pretrain_sets = graph_sets
+
+    def some_graphs(self, most: int) -> tuple[np.ndarray, Iterator[GraphSet]]:
+        parts = stretches(len(self), most)
+        return np.concatenate([np.asarray(part) for part in parts]), map(self.graphs, parts)
+
+    def facets(self, nodes: Any = None) -> dict[str, Sequence[Any] | np.ndarray]:
+        return {"atoms": self.sizes[:, 0].astype(np.float64), "bonds": self.sizes[:, 1].astype(np.float64)}
+
+    def drawings(self, rows: Sequence[int]) -> tuple[list[bytes], list[str]]:
+        return packed_drawings(from_store(rows, *self._pointers, self.atoms, self.bonds, self.kinds))
 
     def graph_rows(self, rows: Tensor) -> Tensor:
         """One row for every string: NaN for those that are not a molecule."""

@@ -128,7 +128,9 @@ def _of_arrays(header: Mapping[str, Any]) -> list[str]:
         if said["dtype"] not in types:
             found.append(f"{name} must be {' or '.join(types)}, not {said['dtype'][:20]!r}")
         if said["shape"] != [sizes[letter] for letter in form]:
-            found.append(f"{name} has the shape {said['shape'][:3]}, which does not fit {nodes} nodes and {edges} edges")
+            found.append(
+                f"{name} has the shape {said['shape'][:3]}, which does not fit {nodes} nodes and {edges} edges"
+            )
     if not 1 <= width <= 10**6:
         found.append("features must be a matrix of at least one column")
     if (arrays["features"]["dtype"] == "int8") != ("scale" in arrays):
