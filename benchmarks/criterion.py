@@ -99,7 +99,7 @@ def main() -> None:
             found = measured(name, settings()[number], options.device)
             known = json.loads(options.out.read_text()) if options.out.exists() else {}
             about = {"commit": commit(), "hardware": hardware(options.device)}
-            known.setdefault(name, {})[str(number)] = {**found, **about}
+            known.setdefault(name, {"default": "0", "settings": {}})["settings"][str(number)] = {**found, **about}
             options.out.write_text(json.dumps(known, indent=1, ensure_ascii=False) + "\n")
             print(name, number, found, flush=True)
 

@@ -13,10 +13,10 @@ from typing import Any
 
 from scipy.stats import spearmanr
 
-from graphmae.report import read_ledger
-from graphmae.report.figures import figures
-from graphmae.report.ledger import published_cell
-from graphmae.report.page import blocks
+from graphmae.reporting import read_ledger
+from graphmae.reporting.figures import figures
+from graphmae.reporting.ledger import published_cell
+from graphmae.reporting.results_page import blocks
 from graphmae.results import deviation
 
 ROOT = Path(__file__).parents[1]
@@ -111,16 +111,20 @@ def worth_links() -> str:
 
 
 def criterion() -> str:
-    """Rank correlation, over settings, of what is measured without labels with a probe's accuracy."""
+    """Rank correlation, over settings, of what is measured without labels with a probe's accuracy; the default's rank."""
     found = load("criterion.json")
-    names = list(next(iter(next(iter(found.values()))["short"].values()))["measures"])
-    lines = [f"| | settings | {' | '.join(names)} | accuracy, lowest to highest |", "|---" * (len(names) + 3) + "|"]
-    for graph, kinds in found.items():
-        settings = list(kinds["short"].values())
-        scores = [one["embedding test"] for one in settings]
-        ranks = [spearmanr([one["measures"][name] for one in settings], scores)[0] for name in names]
-        cells = " | ".join(f"{rank:.2f}" for rank in ranks)
-        lines.append(f"| {graph} | {len(settings)} | {cells} | {min(scores):.1f} to {max(scores):.1f} |")
+    names = list(next(iter(next(iter(found.values()))["settings"].values()))["measures"])
+    scores = ("lowest", "highest", "best on validation", "default")
+    lines = ["| | settings | " + " | ".join([*names, *scores]) + " |", "|---" * (len(names) + len(scores) + 2) + "|"]
+    for graph, known in found.items():
+        settings = list(known["settings"].values())
+        test = [one["embedding test"] for one in settings]
+        ranks = [spearmanr([one["measures"][name] for one in settings], test)[0] for name in names]
+        best = max(settings, key=lambda one: one["embedding validation"])["embedding test"]
+        default = known["settings"][known["default"]]["embedding test"]
+        cells = [f"{rank:.2f}" for rank in ranks]
+        cells += [f"{score:.1f}" for score in (min(test), max(test), best, default)]
+        lines.append(f"| {graph} | {len(settings)} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from .inference.anomalies import anomaly_scores as anomaly_scores
     from .inference.reconstruction import reconstruct as reconstruct
     from .methods import GraphMAE as GraphMAE
+    from .molecule_estimator import MoleculeEmbedder as MoleculeEmbedder
     from .pretrained import load_predictor as load_predictor
     from .results import Result as Result
 
@@ -34,6 +35,7 @@ _MODULES = ("data", "decoders", "encoders", "kernels", "losses", "masking", "met
 _NAMES = {
     "GraphMAE": "methods",
     **dict.fromkeys(("GraphMAEEmbedder", "NodeEmbedder"), "estimator"),
+    "MoleculeEmbedder": "molecule_estimator",
     "anomaly_scores": "inference.anomalies",
     "reconstruct": "inference.reconstruction",
     **dict.fromkeys(("edge_embeddings", "link_scores", "split_edges"), "evaluation"),

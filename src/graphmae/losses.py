@@ -22,8 +22,11 @@ class Loss(nn.Module):
         leaves_out_zeros: rows of zeros do not count, so that batches can be filled up with them.
         takes_factored: whether a prediction may come as a product that is not multiplied out.
         records_steps: whether a step with it can be recorded on CUDA: nothing in it waits for the device.
+        terms: how many rows the last result is the mean of, a number or a tensor on the device. Where several batches
+            make one step, each counts by it; None: not known, and each counts by its nodes.
     """
 
+    terms: Tensor | int | None = None
     leaves_out_zeros: bool = False
     takes_factored: bool = False
     records_steps: bool = False
@@ -64,7 +67,8 @@ class ScaledCosineError(Loss):
             cosine, length = kernels.cosine(prediction, target)
         # Rounding can push the cosine past 1; a fractional power of a negative number is NaN.
         error = (1 - cosine).clamp(min=0).pow(self.gamma)
-        return _mean_over(error, length > 0)
+        loss, self.terms = _mean_over(error, length > 0)
+        return loss
 
     def left_out(self, x: Tensor) -> int:
         """How many rows of `x` could never be scored."""
@@ -78,6 +82,7 @@ class MSE(Loss):
     records_steps = True
 
     def forward(self, prediction: Tensor, target: Tensor) -> Tensor:
+        self.terms = len(prediction)
         return F.mse_loss(prediction, target)
 
 
@@ -90,7 +95,8 @@ class CrossEntropy(Loss):
 
     def forward(self, prediction: Tensor, target: Tensor) -> Tensor:
         error = F.cross_entropy(prediction, target.argmax(-1), reduction="none")
-        return _mean_over(error, target.abs().sum(-1) > 0)
+        loss, self.terms = _mean_over(error, target.abs().sum(-1) > 0)
+        return loss
 
     def left_out(self, x: Tensor) -> int:
         return int((x.abs().sum(-1) == 0).sum())
@@ -115,5 +121,7 @@ def _at_least(length: Tensor) -> Tensor:
     return length.clamp(min=1e-12)
 
 
-def _mean_over(error: Tensor, keep: Tensor) -> Tensor:
-    return torch.where(keep, error, 0.0).sum() / keep.sum().clamp(min=1)
+def _mean_over(error: Tensor, keep: Tensor) -> tuple[Tensor, Tensor]:
+    """The mean of the errors that are kept, and how many those are."""
+    count = keep.sum()
+    return torch.where(keep, error, 0.0).sum() / count.clamp(min=1), count

@@ -33,7 +33,15 @@ ROW_LABELS = {
     "frozen": "frozen embeddings, linear model",
     "scratch": "same encoder from scratch",
     "supervised": "supervised encoder",
+    "frozen-linear": "frozen embeddings, linear model",
+    "frozen-boosting": "frozen embeddings, boosting",
+    "ecfp-kernel": "ECFP, Tanimoto kernel",
+    "descriptors-boosting": "descriptors, boosting",
+    "all-forest": "all features, random forest",
+    "all-boosting": "all features, boosting",
+    "finetuned": "fine-tuned encoders",
     "pretrained": "",  # the method's own name
+    "automatic": "automatic predictor",
 }
 METHOD_LABELS = {
     "graphmae": "GraphMAE",
@@ -60,6 +68,7 @@ RULE_LABELS = {
     "folds": "ten folds",
     "chosen": "ten folds, reading chosen inside",
     "roc-auc": "edges held out",
+    "test": "test part",
 }
 CHECK_LABELS = {
     "converged": "converged probe",
@@ -68,9 +77,19 @@ CHECK_LABELS = {
     "ari": "ARI",
     "inner": "inner folds",
     "mae": "MAE, last epoch",
+    "ece": "calibration error, %",
+    "coverage": "covered by intervals, %",
+    "outside": "out of domain, %",
     "average-precision": "average precision",
 }
+MAIN = ("automatic", "pretrained")  # rows an experiment can be about, beside supervised ones
 IN_THEIR_UNITS = ("rmse",)  # all others are percentages
+TASK_LABELS = {
+    "roc-auc": "ROC-AUC", "pr-auc": "PR-AUC", "balanced-accuracy": "balanced accuracy", "mcc": "MCC", "brier": "Brier",
+    "ece": "calibration error", "ef-1%": "enrichment 1 %", "ef-5%": "enrichment 5 %",
+    "rmse": "RMSE", "mae": "MAE", "r2": "R²", "spearman": "Spearman",
+}  # fmt: skip
+PERCENT = ("roc-auc", "pr-auc", "balanced-accuracy")  # of the scores of targets
 
 
 # What a result.json may hold, as `runtime.structure` writes it.
@@ -90,7 +109,8 @@ class Result:
 
     Attributes:
         runs: one entry per seed: {"seed", "seconds", "loss", "rows": {row: {rule or check: score}}}, and for whole
-            graphs "folds": {row: what every fold chose and scored}.
+            graphs "folds": {row: what every fold chose and scored}; of assays "tasks": {part: {target: {metric:
+            score}}} of the row the experiment is about.
         commit: of the code that made it.
     """
 
@@ -119,7 +139,7 @@ class Result:
     @property
     def row(self) -> str:
         """The row the experiment is about."""
-        return "pretrained" if all("pretrained" in run["rows"] for run in self.runs) else "supervised"
+        return next((row for row in MAIN if all(row in run["rows"] for run in self.runs)), "supervised")
 
     @property
     def mean(self) -> float:
@@ -128,6 +148,11 @@ class Result:
     @property
     def std(self) -> float:
         return deviation(self.scores)
+
+    @property
+    def overlap(self) -> float:
+        """Of repeated splits, the size of the test part over that of the training part; 0 where the split is one."""
+        return float(self.data.get("overlap", 0.0))
 
     def rows(self) -> list[str]:
         """Row names, baselines first."""
@@ -156,18 +181,24 @@ class Result:
         for row in self.rows():
             if row != self.row:
                 scores = self.column(row, self.rule)
-                baselines[row] = {**described(scores), "scores": scores}
+                baselines[row] = {**described(scores, self.overlap), "scores": scores}
+        means = self.task_means()
         return {
             "recipe": self.recipe,
             "metric": self.metric,
             "rule": self.rule,
             "mean": self.mean,
             "std": self.std,
-            "interval": interval(self.scores),
+            "interval": interval(self.scores, self.overlap),
             "seeds": self.seeds,
             "scores": self.scores,
             "baselines": baselines,
             "published": self.published,
+            **(
+                {"metrics": {metric: described(values, self.overlap) for metric, values in means.items()}}
+                if means
+                else {}
+            ),
             "seconds": self.seconds,
             "peak_bytes": self.peak_bytes,
         }
@@ -181,6 +212,25 @@ class Result:
             number = f"{self.published['mean']:g} ± {self.published.get('std', 0.0):g}"
             lines.append([f"{self.method}, published", number, *[""] * (len(keys) - 1)])
         return ["", *(labels[key] for key in keys)], lines
+
+    def task_rows(self) -> list[dict[str, Any]]:
+        """Of an assay, one row per seed, part and target: {"seed", "part", "target", metric: score, …}."""
+        return [
+            {"seed": run["seed"], "part": part, "target": target, **scores}
+            for run in self.runs
+            for part, targets in run.get("tasks", {}).items()
+            for target, scores in targets.items()
+        ]
+
+    def task_means(self, part: str = "test") -> dict[str, list[float]]:
+        """Of an assay, metric → for every seed its mean over the targets that have it."""
+        found: dict[str, list[float]] = {}
+        for run in self.runs:
+            targets = run.get("tasks", {}).get(part, {}).values()
+            for metric in dict.fromkeys(metric for scores in targets for metric in scores):
+                values = [scores[metric] for scores in targets if metric in scores]
+                found.setdefault(metric, []).append(statistics.fmean(values))
+        return found
 
     def to_dict(self) -> dict[str, Any]:
         return {**self.summary(), **asdict(self)}
@@ -208,6 +258,20 @@ class Result:
         return made
 
 
+def task_line(means: dict[str, list[float]]) -> str:
+    """'ROC-AUC 81.4, PR-AUC 79.9, MCC 0.46, …': scores of an assay in one line, means over seeds.
+
+    >>> task_line({"roc-auc": [80.0, 82.0], "mcc": [0.5, 0.4], "count": [10.0]})
+    'ROC-AUC 81.0, MCC 0.450'
+    """
+    shown_ones = []
+    for metric, label in TASK_LABELS.items():
+        if metric in means:
+            mean = statistics.fmean(means[metric])
+            shown_ones.append(f"{label} {mean:.1f}" if metric in PERCENT else f"{label} {mean:#.3g}")
+    return ", ".join(shown_ones)
+
+
 def shown(value: float, metric: str) -> str:
     """A score as text: a percentage with one digit, an error in its own units with four that count."""
     return f"{value:.4g}" if metric in IN_THEIR_UNITS else f"{value:.1f}"
@@ -229,8 +293,11 @@ def deviation(scores: list[float]) -> float:
     return statistics.stdev(scores) if len(scores) > 1 else 0.0
 
 
-def interval(scores: list[float]) -> float:
+def interval(scores: list[float], overlap: float = 0.0) -> float:
     """Half the width of the 95 % interval of the mean, by Student's t; 0 for a single score.
+
+    Scores of repeated splits are not independent, for their training parts share molecules: `overlap`, the size of a
+    test part over that of a training part, widens the interval (Nadeau & Bengio 2003).
 
     >>> round(interval([1.0, 2.0, 3.0]), 3)
     2.484
@@ -239,9 +306,10 @@ def interval(scores: list[float]) -> float:
         return 0.0
     from scipy.special import stdtrit  # scipy.stats takes most of a second to import
 
-    return float(stdtrit(len(scores) - 1, 0.975)) * deviation(scores) / len(scores) ** 0.5
+    spread: float = deviation(scores) * (1 / len(scores) + overlap) ** 0.5
+    return float(stdtrit(len(scores) - 1, 0.975)) * spread
 
 
-def described(scores: list[float]) -> dict[str, float]:
+def described(scores: list[float], overlap: float = 0.0) -> dict[str, float]:
     """Mean, deviation and half the interval of the mean."""
-    return {"mean": statistics.fmean(scores), "std": deviation(scores), "interval": interval(scores)}
+    return {"mean": statistics.fmean(scores), "std": deviation(scores), "interval": interval(scores, overlap)}

@@ -46,11 +46,14 @@ MISTAKES: list[tuple[list[str], list[str]]] = [
     (["impute", "run", "none.csv", "edges.csv", "-o", "z.csv"], ["no file none.csv"]),
     (["predict", "run", "new.csv"], ["fine-tune it first"]),
     (["finetune", "run", "new.csv"], ["there is no file new.csv"]),
+    (["finetune", "run", "nodes.csv"], ["say which column holds SMILES"]),
     (["run", "node/coar"], ["did you mean 'node/cora'"]),
     (["run", "mine.toml"], ["mine: 2 problems", "did you mean 'train.epochs'", "did you mean 'rate'"]),
     (["run", "broken.toml"], ["not valid TOML"]),
     (["recipes", "show", "node/coar"], ["did you mean 'node/cora'"]),
     (["recipes", "check", "mine.toml"], ["mine: 2 problems"]),
+    (["report", "nowhere"], ["nowhere is not a run, it is not a folder"]),
+    (["report", "full"], ["full is not a run, it has none of compare.json, result.json, config.json"]),
     (["convert", "none.pt", "--out", "new"], ["there is no file none.pt"]),
 ]
 CODE = """

@@ -218,6 +218,8 @@ def test_the_demo_falls_back_to_the_synthetic_graph_and_says_so(tmp_path: Path) 
     assert "NOTE: CiteSeer cannot be had here" in done.stderr
     assert "untrained encoder" in done.stdout
     assert str(tmp_path / "run") in done.stdout
+    page = tmp_path / "run" / "report.html"
+    assert f"Open it in a browser: {page.as_uri()}" in done.stdout and page.stat().st_size > 100_000
 
 
 def test_from_smiles_to_predictions_in_three_commands(tmp_path: Path) -> None:
@@ -234,18 +236,20 @@ def test_from_smiles_to_predictions_in_three_commands(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "1 of 61 strings are not molecules" in done.stderr
     table = ["assay.csv", "--smiles", "SMILES", "--split", "random", "--set", "finetune.epochs=2"]
+    table += ["--set", 'finetune.members=["finetuned","ecfp-linear","frozen-linear"]', "--set", "finetune.search=false"]
     done = graphmae("finetune", "model", *table, "--targets", "basic", "--out", "run", "--json", cwd=tmp_path, **own)
     assert done.returncode == 0, done.stderr
     summary = json.loads(done.stdout)
     assert summary["metric"] == "roc-auc" and set(summary["baselines"]) == {
-        "ecfp-linear", "ecfp-forest", "frozen", "frozen-untrained",
+        "ecfp-linear", "finetuned", "frozen-linear",
     }  # fmt: skip
     done = graphmae("predict", "run", "new.csv", "--smiles", "SMILES", "-o", "out.csv", cwd=tmp_path, **own)
     assert done.returncode == 0, done.stderr
     assert "3 rows" in done.stdout and "1 of them" in done.stdout
     lines = (tmp_path / "out.csv").read_text().splitlines()
-    assert lines[0] == "id,SMILES,basic_predicted,problem"
-    assert lines[2] == "b,nonsense,,not a molecule"
+    near = "nearest_smiles,nearest_id,tanimoto,embedding_similarity,domain"
+    assert lines[0] == f"id,SMILES,basic_predicted,basic_spread,{near},problem"
+    assert lines[2] == "b,nonsense,,,,,,,,not a molecule"
     assert [line.split(",")[0] for line in lines[1:]] == ["a", "b", "c"]
     refused(graphmae("predict", "model", "new.csv", cwd=tmp_path, **own), "fine-tune it first")
     refused(graphmae("finetune", "run", *table, cwd=tmp_path, **own), "holds a fine-tuned model")

@@ -23,11 +23,13 @@ NAMES = {
 # Where the function's own word says more.
 OWN = {
     "run": {"recipe": "source", "import_": "imports"},
-    "pretrain": {"recipe": "model"},
+    "pretrain": {"recipe": "model", "from_": "start"},
     "evaluate": {"split": "columns"},
     "store": {"split": "columns"},
     "finetune": {"checkpoint": "checkpoint"},
+    "curve": {"checkpoint": "checkpoint"},
     "predict": {"table": "molecules"},
+    "explain": {"table": "molecules", "target": "target"},
     "doctor": {"data": "root"},
     "links": {"predict": None},
 }
@@ -40,7 +42,7 @@ def test_every_command_is_a_function_of_the_package() -> None:
         assert callable(getattr(gm, name)) and getattr(gm, name) is getattr(api, name)
         assert name in gm.__all__ and name in dir(gm)
     # what the commands are made of
-    others = {"check_arguments", "load", "predict_links", "recipe", "run_folder"}
+    others = {"check_arguments", "check_assay", "load", "predict_links", "recipe", "run_folder"}
     assert set(api.__all__) - others == set(api.COMMANDS) == {*COMMANDS, "recipes"}
 
 
@@ -63,7 +65,7 @@ def test_every_command_has_help_with_an_example(name: str) -> None:
 
 def test_the_command_line_parses_calls_the_api_and_prints() -> None:
     """Beside the api: errors, the names of files and recipes, and results, none of which imports torch."""
-    allowed = {"api", "runtime", "results", "registry", "config", "report", ""}
+    allowed = {"api", "runtime", "results", "registry", "config", "reporting", ""}
     for path in CLI.glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.ImportFrom) and node.level == 2:

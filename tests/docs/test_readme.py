@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from benchmarks import tables
 
-from graphmae.report.figures import figures
-from graphmae.report.page import blocks as blocks_of_the_page
+from graphmae.reporting.figures import figures
+from graphmae.reporting.results_page import blocks as blocks_of_the_page
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()

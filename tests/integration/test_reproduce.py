@@ -12,7 +12,7 @@ import graphmae as gm
 from graphmae import report
 from graphmae.cli.main import app
 from graphmae.experiments import reproduce as reproduction
-from graphmae.report import Experiment, read_ledger
+from graphmae.reporting import Experiment, read_ledger
 from graphmae.runtime.errors import InputError
 
 TINY = ("data.name=synthetic", "data.num_nodes=120", "train.epochs=2", "evaluation.epochs=2", "evaluation.baselines=[]")

@@ -172,8 +172,8 @@ def works(folder: Path) -> dict[str, Work]:
         [
             *["finetune", str(folder / "checkpoint"), str(table), "--targets", "basic", "--split", "split"],
             *["--seeds", "0-1", "--device", "cpu"],
-            *_sets("finetune.epochs=4", "finetune.batch_size=16", "finetune.mode=staged"),
-            *_sets("finetune.baselines=['scratch']"),
+            *_sets("finetune.members=[]", "finetune.epochs=4", "finetune.batch_size=16", "finetune.mode=staged"),
+            *_sets("finetune.baselines=['scratch']", "data.duplicates=keep"),
         ],
     )
     return {work.name: work for work in (node, graph, folds, molecule, finetune)}

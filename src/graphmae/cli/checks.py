@@ -30,6 +30,8 @@ def checked(command: Callable[..., None]) -> Callable[..., None]:
 def _understood(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of a command as `check_arguments` takes them."""
     known = {NAMES[name]: value for name, value in arguments.items() if name in NAMES and value}
+    if "runs" in arguments:
+        known["runs"] = arguments["runs"]
     known["own_parts"] = bool(arguments.get("import_"))
     if "sources" in arguments:
         known["data"] = arguments["sources"]

@@ -14,6 +14,7 @@ from .options import (
     Import,
     Json,
     Label,
+    Report,
     Seeds,
     Set,
     Source,
@@ -22,6 +23,7 @@ from .options import (
     parse_seeds,
     print_json,
     print_lines,
+    print_report,
 )
 
 
@@ -51,6 +53,7 @@ def compare(
     data: DataRoot = None,
     device: Device = "auto",
     import_: Import = [],  # noqa: B006
+    report: Report = False,
     json_: Json = False,
 ) -> None:
     """Run methods side by side, under one protocol: same encoder, width, trials, probe and seeds.
@@ -71,6 +74,7 @@ def compare(
     contest = api.compare(
         sources, [name.strip() for name in methods.split(",") if name.strip()], recipe, numbers, budget, folder,
         links=links, own=own, overrides=set_, columns=columns, data_root=data, device=device, imports=import_,
+        report=report,
     )  # fmt: skip
     if json_:
         print_json(contest.to_dict())
@@ -82,3 +86,5 @@ def compare(
     for line in [*contest.choices(), "", *contest.sentences()]:
         typer.echo(line)
     typer.echo(f"The comparison is in {folder} (compare.json, compare.md).")
+    if report:
+        print_report(folder / "report.html")

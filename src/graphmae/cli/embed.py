@@ -62,4 +62,6 @@ def embed(
         readout=readout, out=out,
     )  # fmt: skip
     parts = rows if isinstance(rows, list) else [rows]
-    typer.echo(f"{sum(map(len, parts))} embeddings of width {parts[0].size(1)} are in {out}")
+    missing = sum(int(part.isnan().all(dim=1).sum()) for part in parts)
+    unread = f"; {missing} rows are not molecules and have none" if missing else ""
+    typer.echo(f"{sum(map(len, parts))} embeddings of width {parts[0].size(1)} are in {out}{unread}")

@@ -8,18 +8,32 @@ from typing import Annotated
 
 import typer
 
-from .options import Device, Import, Json, Seeds, Set, import_parts, parse_seeds, print_json, print_table
+from ..results import interval, shown, task_line
+from .options import (
+    Device,
+    Import,
+    Json,
+    Report,
+    Seeds,
+    Set,
+    import_parts,
+    parse_seeds,
+    print_json,
+    print_report,
+    print_table,
+)
 
 
 def finetune(
     checkpoint: Annotated[Path, typer.Argument(metavar="CKPT", help="Folder of a model pre-trained on molecules.")],
-    table: Annotated[Path, typer.Argument(metavar="TABLE", help="A .csv, .tsv or .parquet file with a header.")],
+    table: Annotated[Path, typer.Argument(metavar="TABLE", help="A .csv, .xlsx, .parquet, .sdf or .smi file.")],
     targets: Annotated[
-        str, typer.Option("--targets", "-t", help="Columns to predict, A,B (default: the one column of numbers).")
+        str, typer.Option("--targets", "-t", help="Columns to predict, A,B (default: the one that was measured).")
     ] = "",
     smiles: Annotated[str, typer.Option("--smiles", help="Column with SMILES (default: the one named so).")] = "",
     split: Annotated[
-        str, typer.Option("--split", help="scaffold, random, or a column that says train, val or test.")
+        str,
+        typer.Option("--split", help="scaffold, random, time:COLUMN, group:COLUMN, or a column of train, val, test."),
     ] = "scaffold",
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder of the run (default: runs/NAME).")] = None,
     seeds: Seeds = "0",
@@ -27,34 +41,51 @@ def finetune(
     resume: Annotated[bool, typer.Option("--resume", help="Go on with an interrupted run.")] = False,
     device: Device = "auto",
     import_: Import = [],  # noqa: B006
+    report: Report = False,
     json_: Json = False,
 ) -> None:
-    """Fine-tune a pre-trained encoder on an assay: a table with SMILES and measured columns.
+    """The best predictor for an assay, a table with SMILES and measured columns, from everything at hand.
 
-    Columns of zeros and ones are classes (ROC-AUC), others numbers (RMSE, MAE); --set data.kind=regression forces it.
-    Empty cells are left out. Molecules are divided 80/10/10 by scaffold, the model with the best validation score is
-    kept, and fingerprints with a linear model and a forest are scored too. More choices by --set: finetune.mode
-    (full, frozen, staged), finetune.epochs, finetune.lr, finetune.balance=true for rare classes,
-    finetune.baselines='["scratch"]' for the same encoder without pre-training.
+    Fine-tuned encoders, and models of fingerprints, descriptors and frozen embeddings, are compared in folds of the
+    training part and averaged; probabilities are calibrated, numbers get intervals. The table has the score of each.
+
+    Columns of two words or of zeros and ones are classes (ROC-AUC), others numbers (RMSE, MAE); --set
+    data.kind=regression forces it. >10000 is a bound, n.d. and empty cells are left out, salts are removed, rows of the
+    same molecule merged; what was guessed or left out is reported, and listed in refused.csv and split.csv of the run.
+    Molecules are divided 80/10/10 by scaffold; the last part is predicted once, at the end. More choices by --set:
+    finetune.members='["ecfp-forest"]' names the models, [] fine-tunes the encoder alone as published (finetune.mode,
+    finetune.epochs, finetune.lr, finetune.balance); data.transform=pIC50, data.censored=drop, data.duplicates=keep,
+    data.standardize=false.
 
     Example: graphmae finetune runs/molecules assay.csv --smiles SMILES --targets active,toxic --out runs/assay
 
-    Example: graphmae finetune runs/molecules solubility.csv --split random --set finetune.mode=frozen
+    Example: graphmae finetune runs/molecules solubility.csv --split random --seeds 0-2
     """
     numbers = parse_seeds(seeds)
+    names = [name.strip() for name in targets.split(",") if name.strip()]
     from .. import api
 
     import_parts(import_)
-    names = [name.strip() for name in targets.split(",") if name.strip()]
     folder = api.run_folder(out, table.name.split(".")[0], resume)
+    api.check_assay(table, names, smiles, split, set_)
     result = api.finetune(
         checkpoint, table, names, folder, smiles=smiles, split=split, seeds=numbers, overrides=set_, device=device,
-        resume=resume,
+        resume=resume, report=report,
     )  # fmt: skip
     if json_:
         print_json(result.summary())
         return
     parts = "/".join(str(result.data[part]) for part in ("train", "val", "test"))
     print_table(result, f"{table.name}: {parts} molecules to train on, choose by and test on")
-    following = shlex.join(["graphmae", "predict", str(folder), "new.csv", "-o", "predictions.csv"])
-    typer.echo(f"The model is in {folder}. Next: {following}")
+    if line := task_line(result.task_means()):
+        several = f", mean of {len(result.runs[0]['tasks']['test'])} targets" if len(names) > 1 else ""
+        typer.echo(f"Test part{several}: {line}. Every target: {folder / 'tasks.csv'}")
+    if repeats := result.data.get("repeats"):
+        half = interval(result.scores, result.overlap)
+        spread = f"{shown(result.mean, result.metric)} ± {shown(half, result.metric)}"
+        typer.echo(f"{repeats} splits, each with a model of its own: {result.metric} {spread} (95 % interval)")
+    model = folder / "repeat-0" if repeats else folder
+    following = shlex.join(["graphmae", "predict", str(model), "new.csv", "-o", "predictions.csv"])
+    typer.echo(f"The model is in {model}. Next: {following}")
+    if report:
+        print_report(folder / "report.html")

@@ -10,6 +10,7 @@ import sys
 import typer
 
 from ..api import COMMANDS
+from ..runtime import ranks
 from ..runtime.errors import GraphMAEError, Interrupted
 from ..runtime.memory import is_out_of_memory, out_of_memory
 from .checks import checked
@@ -39,6 +40,8 @@ def top(
         False, "--trust", help="Read data files that cannot be checked: you know where they come from."
     ),
 ) -> None:
+    if ranks.size() > 1 and context.invoked_subcommand not in DIVIDED:
+        ranks.check_alone(f"graphmae {context.invoked_subcommand}")
     if trust:
         os.environ["GRAPHMAE_TRUST"] = "1"  # for processes started from here as well
     if version:
@@ -48,6 +51,16 @@ def top(
         raise typer.Exit
 
 
+DIVIDED = {"pretrain", "run", "embed", "doctor"}  # what several processes do together
+
+
+def _begin_rank() -> None:
+    """One of several processes: results and progress are rank 0's."""
+    if ranks.rank():
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123
+        logging.getLogger("graphmae").setLevel(logging.ERROR)
+
+
 INPUT_ERRORS = (PermissionError, NotADirectoryError, IsADirectoryError, FileNotFoundError, FileExistsError)
 
 
@@ -55,12 +68,15 @@ def main() -> None:
     """Errors become one message and an exit code (1 the run failed, 2 the input is wrong)."""
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
     logging.getLogger("graphmae").setLevel(logging.INFO)
+    if ranks.size() > 1:
+        _begin_rank()
     # Waiting threads sleep early: several times faster on a busy machine, and as fast on a quiet one.
     os.environ.setdefault("GOMP_SPINCOUNT", "3000")
     try:
         app()
     except GraphMAEError as error:
-        typer.echo(str(error) if isinstance(error, Interrupted) else f"error: {error}", err=True)
+        if not (ranks.rank() and isinstance(error, Interrupted)):
+            typer.echo(str(error) if isinstance(error, Interrupted) else f"error: {error}", err=True)
         sys.exit(error.exit_code)
     except BrokenPipeError:
         sys.stderr.close()

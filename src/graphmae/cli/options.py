@@ -21,6 +21,7 @@ __all__ = [
     "Import",
     "Json",
     "Label",
+    "Report",
     "Seeds",
     "Set",
     "Source",
@@ -30,6 +31,7 @@ __all__ = [
     "parse_seeds",
     "print_json",
     "print_lines",
+    "print_report",
     "print_table",
 ]
 
@@ -58,6 +60,7 @@ Label = Annotated[
     str, typer.Option("--label", help="Node table: the column with classes; kept out of the features, for evaluation.")
 ]
 Strict = Annotated[bool, typer.Option("--strict", help="Refuse tables that have moved since training.")]
+Report = Annotated[bool, typer.Option("--report", help="Write report.html into the folder, a page to look at.")]
 Seeds = Annotated[str, typer.Option("--seeds", help="Seeds: 0, 0-19, 0,3,7.")]
 
 
@@ -75,6 +78,11 @@ def parse_seeds(text: str) -> list[int]:
 
 def print_json(value: dict[str, Any]) -> None:
     typer.echo(json.dumps(value))
+
+
+def print_report(path: Path) -> None:
+    """Where a page is, and how to look at it."""
+    typer.echo(f"The report is {path}. Open it in a browser: {path.resolve().as_uri()}")
 
 
 def print_table(result: Result, title: str = "") -> None:

@@ -18,21 +18,37 @@ def predict(
     table: Annotated[Path, typer.Argument(metavar="TABLE", help="New molecules: .csv, .tsv, .parquet or .smi.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Where to write: .csv or .tsv.")] = Path("predictions.csv"),
     smiles: Annotated[str, typer.Option("--smiles", help="Column with SMILES (default: the one named so).")] = "",
+    sort: Annotated[
+        str, typer.Option("--sort", metavar="TARGET", help="Highest predictions first; -TARGET: lowest first.")
+    ] = "",
+    top: Annotated[int, typer.Option("--top", min=0, help="Keep so many rows, the best (default: all).")] = 0,
     device: Device = "auto",
     import_: Import = [],  # noqa: B006
 ) -> None:
-    """Predict for new molecules: every row in its order, with a column NAME_predicted more for every target.
+    """Predict for new molecules, a few or millions: every row with columns more, in its order or ranked.
 
-    Predictions are probabilities of class 1, or numbers in the assay's units. Rows that are not molecules stay, with
-    empty predictions and "not a molecule" in the column `problem`.
+    For every target NAME: NAME_predicted, the probability of class 1 or a number in the assay's units; NAME_low and
+    NAME_high, an interval that holds the number in 9 of 10 cases; NAME_spread, how far the models disagree. Then the
+    nearest training molecule, its Tanimoto similarity, the similarity of embeddings, and `domain`: out where the
+    molecule is unlike all the predictor was trained on. Rows that are not molecules stay, with "not a molecule" in the
+    column `problem`. All seeds of a run predict together.
+
+    Libraries are predicted in parts, on all cores, in memory that does not depend on their size. The same command goes
+    on where it was interrupted.
 
     Example: graphmae predict runs/assay new.csv --smiles SMILES -o predictions.csv
+
+    Example: graphmae predict runs/assay library.smi.gz --top 1000 -o best.csv
+
+    Example: graphmae predict runs/assay library.csv --sort -toxicity -o ranked.csv
     """
     check_out(out, FORMATS)
     from .. import api
 
     import_parts(import_)
-    answers = api.predict(model, table, smiles=smiles or None, device=device, out=out)
+    answers = api.predict(model, table, smiles=smiles or None, sort=sort, top=top, device=device, out=out)
+    assert not isinstance(answers, dict)
     bad = int(answers[:, 0].isnan().sum())
     unread = f"; {bad} of them are not molecules and have none" if bad else ""
-    typer.echo(f"{len(answers)} rows with predictions are in {out}{unread}")
+    kept = f"the best {min(top, len(answers))} of " if top else ""
+    typer.echo(f"{kept}{len(answers)} rows with predictions are in {out}{unread}")

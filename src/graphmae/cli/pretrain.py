@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from .options import DataRoot, Device, Id, Import, Label, Set, Source, Target, import_parts
+from .options import DataRoot, Device, Id, Import, Label, Report, Set, Source, Target, import_parts, print_report
 
 
 def pretrain(
@@ -36,6 +36,10 @@ def pretrain(
     select: Annotated[
         str, typer.Option("--select", help="Label column: choose settings by cross-validation on 20 % of its labels.")
     ] = "",
+    from_: Annotated[
+        str, typer.Option("--from", metavar="CKPT", help="Go on from a model of molecules, such as molecule-zinc.")
+    ] = "",
+    report: Report = False,
     data: DataRoot = None,
     device: Device = "auto",
     import_: Import = [],  # noqa: B006
@@ -63,6 +67,8 @@ def pretrain(
 
     Example: graphmae pretrain molecules.smi --epochs 20
 
+    Example: graphmae pretrain mine.smi --from molecule-zinc --out runs/adapted
+
     Example: graphmae pretrain cora --recipe node/cora --epochs 100 --set mask.rate=0.75
     """
     from .. import api
@@ -72,8 +78,10 @@ def pretrain(
     folder = api.run_folder(out, Path(sources[0]).name.split(".")[0], resume)
     api.pretrain(
         recipe, sources, epochs, folder, overrides=set_, columns=columns, seed=seed, data_root=data, device=device,
-        resume=resume, private=private, select=select,
+        resume=resume, private=private, select=select, start=from_, report=report,
     )  # fmt: skip
     file = "embeddings.parquet" if len(sources) > 1 else "embeddings.npy"
     following = shlex.join(["graphmae", "embed", str(folder), *sources, "-o", file])
     typer.echo(f"The checkpoint is in {folder}. Next: {following}")
+    if report:
+        print_report(folder / "report.html")

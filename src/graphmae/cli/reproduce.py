@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ..report.paper import TABLES
+from ..reporting.paper import TABLES
 from ..runtime.errors import InputError, unknown
 from .options import DataRoot, Json, print_json
 

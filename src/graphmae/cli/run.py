@@ -7,7 +7,20 @@ from typing import Annotated
 
 import typer
 
-from .options import DataRoot, Device, Import, Json, Seeds, Set, import_parts, parse_seeds, print_json, print_table
+from .options import (
+    DataRoot,
+    Device,
+    Import,
+    Json,
+    Report,
+    Seeds,
+    Set,
+    import_parts,
+    parse_seeds,
+    print_json,
+    print_report,
+    print_table,
+)
 
 
 def run(
@@ -21,6 +34,7 @@ def run(
     ] = 1,
     data: DataRoot = None,
     device: Device = "auto",
+    report: Report = False,
     json_: Json = False,
     import_: Import = [],  # noqa: B006
 ) -> None:
@@ -36,9 +50,13 @@ def run(
     import_parts(import_)
     made = api.recipe(recipe, *set_)
     folder = api.run_folder(out, made.id, resume)
-    result = api.run(made, numbers, folder, data_root=data, device=device, resume=resume, jobs=jobs, imports=import_)
+    result = api.run(
+        made, numbers, folder, data_root=data, device=device, resume=resume, jobs=jobs, imports=import_, report=report
+    )
     if json_:
         print_json(result.summary())
     else:
         print_table(result, f"{made.about.title or made.id}: {len(numbers)} seed{'s' * (len(numbers) > 1)}")
         typer.echo(f"The run is in {folder} (result.json, recipe.json, one checkpoint per seed).")
+        if report:
+            print_report(folder / "report.html")

@@ -9,13 +9,17 @@ import typer
 
 from .options import DataRoot, Device, Id, Import, Json, Source, Target, import_parts, print_json
 
+OF_MOLECULES = ("smiles", "name", "cosine", "percentile", "tanimoto")
+
 
 def similar(
     checkpoint: Annotated[Path, typer.Argument(metavar="CKPT", help="Folder of a checkpoint or a run.")],
     sources: Annotated[
-        list[str], typer.Argument(metavar="DATA...", help="NODES EDGES, a graph file, or a set's name.")
+        list[str], typer.Argument(metavar="DATA...", help="NODES EDGES, a graph file, a set's name, or molecules.")
     ],
-    node: Annotated[str, typer.Option("--node", "-n", help="Its id; without tables, its number from 0.")],
+    node: Annotated[
+        str, typer.Option("--node", "-n", help="Its id; without tables, its number from 0; of molecules, SMILES.")
+    ],
     k: Annotated[int, typer.Option("--k", "-k", help="How many.")] = 10,
     id_: Id = "",
     source: Source = "",
@@ -29,16 +33,23 @@ def similar(
 
     Beside the cosine, its percentile: how many of 100 random pairs of nodes are less alike.
 
+    Of molecules (.smi or a table with SMILES) the Tanimoto similarity of their fingerprints stands beside it.
+
     Example: graphmae similar runs/mine nodes.csv edges.csv --node p00538 -k 5
+
+    Example: graphmae similar molecule-zinc library.smi --node "CC(=O)Oc1ccccc1C(=O)O"
     """
     from .. import api
 
     import_parts(import_)
     columns = {"id": id_, "source": source, "target": target}
     found = api.similar(checkpoint, sources, node, k, columns=columns, data_root=data, device=device)
+    keys = ("id", "cosine", "percentile") if not found or len(found[0]) == 3 else OF_MOLECULES
     if json_:
-        rows = [{"id": name, "cosine": cosine, "percentile": percentile} for name, cosine, percentile in found]
-        print_json({"node": node, "similar": rows})
+        print_json({"node": node, "similar": [dict(zip(keys, row, strict=True)) for row in found]})
         return
-    for name, cosine, percentile in found:
-        typer.echo(f"{name}\t{cosine:.4f}\t{percentile:.2f}")
+    if keys is OF_MOLECULES:
+        typer.echo("\t".join(keys))
+    for row in found:
+        shown = {"cosine": ".4f", "percentile": ".2f", "tanimoto": ".3f"}
+        typer.echo("\t".join(format(value, shown.get(key, "")) for key, value in zip(keys, row, strict=True)))

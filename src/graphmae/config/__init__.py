@@ -1,7 +1,7 @@
 """Recipes: one experiment as data. `load` reads and checks, `Recipe.override` changes."""
 
 from .library import find, names
-from .loader import check_early, check_used, load, merge, parse
+from .loader import assigned, check_early, check_used, load, merge, parse
 from .schema import Embedding, Evaluation, Finetune, Part, Published, Recipe, Supervised, Train
 from .toml import to_toml
 
@@ -14,6 +14,7 @@ __all__ = [
     "Recipe",
     "Supervised",
     "Train",
+    "assigned",
     "check_early",
     "check_used",
     "find",

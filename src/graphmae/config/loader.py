@@ -101,7 +101,7 @@ def check_early(source: str | Path, overrides: Iterable[str] = (), own_parts: bo
         raw = {key: value for key, value in _read(path).items() if key != "extends" and isinstance(value, Mapping)}
         if problems := _early_problems(raw, own_parts):
             raise ConfigError(problems, name)
-    if problems := _early_problems(_assigned(overrides), own_parts):
+    if problems := _early_problems(assigned(overrides), own_parts):
         raise ConfigError(problems)
 
 
@@ -123,10 +123,10 @@ def _early_problems(sections: Mapping[str, Mapping[str, Any]], own_parts: bool) 
 
 def apply_overrides(raw: Mapping[str, Any], assignments: Iterable[str]) -> dict[str, Any]:
     """`section.key=value`, several, onto a recipe's dictionary."""
-    return merge(raw, _assigned(assignments))
+    return merge(raw, assigned(assignments))
 
 
-def _assigned(assignments: Iterable[str]) -> dict[str, dict[str, Any]]:
+def assigned(assignments: Iterable[str]) -> dict[str, dict[str, Any]]:
     """section → key → value."""
     changes: dict[str, dict[str, Any]] = {}
     problems = []

@@ -36,12 +36,18 @@ class Train:
     schedule: Literal["cosine", "constant"] = "cosine"
     warmup: int = 0  # epochs in which the rate rises from 0; the schedule follows
     clip_norm: float | None = None
-    # Of matrix products: tf32 is float32 on the CPU; bf16 is faster on both and agrees to two or three digits.
-    precision: Literal["float32", "tf32", "bf16"] = "tf32"
+    # Of matrix products: tf32 is float32 on the CPU; bf16 is faster on both and agrees to two or three digits; amp-bf16
+    # is bf16 also for layers that are not ours (torch.nn.Linear, PyG's), by torch's autocast.
+    precision: Literal["float32", "tf32", "bf16", "amp-bf16"] = "tf32"
     deterministic: bool = (
         False  # on CUDA the same bits every time, by plain kernels: slower; on the CPU it is always so
     )
-    batch_size: int = 1  # graphs per step, where there are several; with a sampler, nodes (of "neighbour", seeds)
+    # Graphs per step, where there are several; with a sampler, nodes (of "neighbour", seeds). Of several processes, of
+    # all together.
+    batch_size: int = 1
+    accumulate: int = 1  # batches whose gradients make one step of the optimiser, as one batch of all of them would
+    checkpoint_activations: bool = False  # compute layers of the encoder again for their gradients: slower, less memory
+    sync_norm: bool = True  # of several processes: batch norms look at the nodes of all, not each at its own
     # Mini-batches of a single graph. neighbour: seeds, which are masked and scored, with some of their neighbours, and
     # theirs; cluster, random: the edges among nodes near each other, or among random ones. "": the whole graph at once.
     sampler: Literal["", "neighbour", "cluster", "random"] = ""
@@ -56,6 +62,7 @@ class Train:
         return [
             *_below(self.epochs, 1, "train.epochs"),
             *_below(self.batch_size, 1, "train.batch_size"),
+            *_below(self.accumulate, 1, "train.accumulate"),
             *_below(self.parts, 1, "train.parts"),
             *_below(self.patience, 0, "train.patience"),
             *_below(self.steps, 0, "train.steps"),
@@ -100,7 +107,7 @@ class Evaluation:
     epochs: int = 300
     batch_size: int = 0  # graphs per step of the probe, where there are several; 0: all at once
     # the score that is reported first
-    rule: Literal["last", "best-validation", "converged", "folds", "chosen"] = "last"
+    rule: Literal["last", "best-validation", "converged", "folds", "chosen", "test"] = "last"
     # "all": every one that applies. Nodes: raw, averaged, propagated, netmf, netmf-propagated, untrained, supervised;
     # whole graphs: raw, untrained, wl, graph2vec.
     baselines: tuple[str, ...] = ("all",)
@@ -155,14 +162,26 @@ class Finetune:
 
     checkpoint: str = ""  # folder of the pre-trained model
     mode: Literal["full", "frozen", "staged"] = "full"  # all weights, the head alone, or layer after layer from the top
-    epochs: int = 100
+    epochs: int = 100  # 0: of an automatic predictor as many as the number of molecules asks for, else 100
     lr: float = 1e-3
     weight_decay: float = 0.0
     schedule: Literal["constant", "cosine", "step"] = "constant"
     batch_size: int = 32
     dropout: float = 0.5
     readout: str = "mean"
-    balance: bool = False  # weigh the rarer class up
+    balance: bool = False  # weigh the rarer class up; probabilities are corrected for it afterwards
+    # What an automatic predictor may be made of: ("auto",) for everything that can be afforded, or names of members;
+    # (): the encoder alone, fine-tuned as published.
+    members: tuple[
+        Literal[
+            "auto", "finetuned", "frozen-linear", "frozen-boosting", "ecfp-linear", "ecfp-forest", "ecfp-kernel",
+            "descriptors-boosting", "all-forest", "all-boosting",
+        ],
+        ...,
+    ] = ()  # fmt: skip
+    folds: int = 4  # of the training part, in which members are compared
+    search: bool = True  # compare ways to fine-tune the encoder of an automatic predictor; else mode, lr, dropout hold
+    level: float = 0.9  # of the intervals an automatic predictor gives for numbers
     rule: Literal["last", "best-validation"] = "last"  # which epoch's model is kept and reported
     # "frozen": a linear model on the embeddings as they are, pre-trained and untrained
     baselines: tuple[Literal["scratch", "frozen", "ecfp-linear", "ecfp-forest"], ...] = (
@@ -174,8 +193,10 @@ class Finetune:
 
     def problems(self) -> list[str]:
         return [
-            *_below(self.epochs, 1, "finetune.epochs"),
+            *_below(self.epochs, 0, "finetune.epochs"),
             *_below(self.batch_size, 2, "finetune.batch_size"),
+            *_below(self.folds, 2, "finetune.folds"),
+            *([] if 0 < self.level < 1 else [f"finetune.level must be between 0 and 1, not {self.level}"]),
             *_below(self.weight_decay, 0, "finetune.weight_decay"),
             *([] if self.lr > 0 else [f"finetune.lr must be above 0, not {self.lr}"]),
             *([] if 0 <= self.dropout < 1 else [f"finetune.dropout must be in [0, 1), not {self.dropout}"]),
@@ -267,7 +288,8 @@ class Recipe:
         out["embedding"] = {**asdict(self.embedding), "views": list(self.embedding.views)}
         out["evaluation"] = {**asdict(self.evaluation), "baselines": list(self.evaluation.baselines)}
         if self.finetune is not None:
-            out["finetune"] = {**asdict(self.finetune), "baselines": list(self.finetune.baselines)}
+            lists = {key: list(getattr(self.finetune, key)) for key in ("baselines", "members")}
+            out["finetune"] = {**asdict(self.finetune), **lists}
         if self.supervised is not None:
             out["supervised"] = {**asdict(self.supervised), "candidates": list(self.supervised.candidates)}
         if self.published is not None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+import numpy as np
 from torch import Tensor
 
 from ..registry import Registry
@@ -104,6 +106,34 @@ class Dataset:
         """From one row per graph to one per row of what the data set was made of."""
         return rows
 
+    def write_records(self, folder: Path) -> None:
+        """Write into a run's folder what was made of the user's own data, where that has to be looked up later."""
+
+    def graph_columns(self) -> Mapping[str, list[str]]:
+        """Columns of text that say what every row of `graph_rows` is; none where they are just counted."""
+        return {}
+
     def node_ids(self) -> Any:
         """What the nodes' rows are called there (an Arrow array); None: they are just counted."""
         return None
+
+    def graph_ids(self) -> Sequence[str] | None:
+        """What people call the graphs of a set; None: they are just counted."""
+        return None
+
+    def facets(self, nodes: Any = None) -> Mapping[str, Sequence[Any] | np.ndarray]:
+        """What is known of every point of a map, a node or, of sets of graphs, a graph: column → one value per point.
+
+        Text, with None where nothing is known, or float64, NaN where nothing is. `nodes` is the table the points
+        are rows of, whose columns are then among them.
+        """
+        return {}
+
+    def some_graphs(self, most: int) -> tuple[np.ndarray, Iterator[GraphSet]]:
+        """(positions, the graphs there): all of them, or about `most` where they are far more."""
+        sets = list(self.graph_sets())
+        return np.arange(sum(len(graphs) for graphs in sets)), iter(sets)
+
+    def drawings(self, rows: Sequence[int]) -> tuple[list[bytes], list[str]]:
+        """Of molecules: (the structure of these, packed, b"" where it cannot be drawn; the chemical symbols used)."""
+        return [], []

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
@@ -114,6 +115,12 @@ class GraphSet(Dataset):
 
     def graph_sets(self) -> Iterator[GraphSet]:
         yield self
+
+    def facets(self, nodes: Any = None) -> dict[str, Sequence[Any] | np.ndarray]:
+        out: dict[str, Sequence[Any] | np.ndarray] = (
+            {} if self.y is None else {"class": [str(c) for c in self.y.tolist()]}
+        )
+        return {**out, "nodes": self.node_ptr.diff().double().numpy(), "edges": self.edge_ptr.diff().double().numpy()}
 
     def features(self, rows: Tensor | slice) -> Tensor:
         """[rows, in_channels] float32; one-hot features are made here, for these rows alone."""

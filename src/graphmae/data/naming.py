@@ -11,7 +11,7 @@ from ..runtime.errors import DataError, unknown
 from ..runtime.untrusted import refuse_special
 from .tables.reading import is_table, not_a_table
 
-MOLECULES = (".smi", ".smiles")  # plain or .gz
+MOLECULES = (".smi", ".smiles", ".sdf", ".sd", ".mol")  # plain or .gz
 KINDS = ("file", "memory", "smiles", "store", "tables", "tu")  # registered, and nothing without a path
 logger = logging.getLogger("graphmae")
 ARRAYS = ("x", "edge_index", "edge_weight", "y", "train_mask", "val_mask", "test_mask")  # of an .npz

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any, Literal
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
@@ -140,11 +141,50 @@ class NodeDataset(Dataset):
         labels = [self.graphs[i].y[mask] for i, mask in self.splits[split]]
         return torch.cat(rows), torch.cat(labels).to(rows[0].device)
 
+    def facets(self, nodes: Any = None) -> dict[str, Sequence[Any] | np.ndarray]:
+        whole = range(len(self.graphs)) if self.whole is None else self.whole
+        out: dict[str, Sequence[Any] | np.ndarray] = {}
+        if all("y" in graph for graph in self.graphs):
+            out |= self._label_facet([self.graphs[i].y for i in whole])
+        if len(whole) > 1:
+            out["graph"] = [str(i) for i in whole for _ in range(int(self.graphs[i].num_nodes))]
+        out["neighbours"] = np.concatenate([_degrees(self.graphs[i]) for i in whole])
+        if self.splits:
+            parts: list[str | None] = []
+            for i in whole:
+                own: list[str | None] = [None] * int(self.graphs[i].num_nodes)
+                for name, masks in self.splits.items():
+                    for graph, mask in masks:
+                        for row in mask.nonzero().flatten().tolist() if graph == i else ():
+                            own[row] = name
+                parts += own
+            out["split"] = parts
+        return out
+
+    def _label_facet(self, labels: Sequence[Tensor]) -> dict[str, Sequence[Any] | np.ndarray]:
+        """Classes by name; of several labels per node, how many it has."""
+        if labels[0].dim() == 2:
+            return {"labels": torch.cat([each.sum(1) for each in labels]).double().numpy()}
+        name, names = self.label_names()
+        return {
+            name: [None if c < 0 else names[c] if c < len(names) else str(c) for c in torch.cat(list(labels)).tolist()]
+        }
+
+    def label_names(self) -> tuple[str, Sequence[str]]:
+        """(what the labels are called, the classes' names, none where they are just counted)."""
+        return "class", ()
+
     def summary(self) -> Iterator[tuple[str, int]]:
         yield "graphs", len(self.graphs)
         yield "nodes", sum(int(g.num_nodes) for g in self.graphs)
         yield "edges", sum(int(g.edge_index.size(1)) for g in self.graphs)
         yield "features", self.in_channels
+
+
+def _degrees(graph: Data) -> np.ndarray:
+    """[N] float64: how many edges end at every node, self-loops aside."""
+    apart = graph.edge_index[0] != graph.edge_index[1]
+    return torch.bincount(graph.edge_index[1][apart], minlength=int(graph.num_nodes)).double().numpy()
 
 
 def _without_labels(name: str, graphs: list[Data]) -> GraphSet:

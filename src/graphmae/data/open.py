@@ -15,10 +15,11 @@ from torch_geometric.data import Batch, Data
 from torch_geometric.data import Dataset as PyGDataset
 
 from ..runtime.errors import ConfigError, DataError, InputError
-from . import benchmarks, facts, molecules, naming, ondisk  # noqa: F401  each registers its sets
+from . import benchmarks, facts, naming, ondisk  # noqa: F401  each registers its sets
 from .dataset import REGISTRY, Dataset
 from .files import from_data, read_graph
 from .graphset import GraphSet
+from .molecules import cached, reading  # noqa: F401  as above
 from .naming import is_named
 from .objects import from_networkx, from_scipy
 from .scaling import Features
@@ -55,6 +56,8 @@ def open_dataset(
     inputs, columns = inputs or Nothing, {key: value for key, value in (columns or {}).items() if value}
     if strict and inputs.get("features") != "table":
         raise InputError("strict compares tables with those of training, and the model was not trained on tables")
+    if inputs.get("features") == "molecule" and _are_strings(source):
+        return cached.stored_texts(list(source), "molecules", bool(inputs.get("standardize")))
     if is_named(source):
         return _by_name_or_path(source, root, columns, inputs, strict, quiet)
     found = _in_memory(source, columns, inputs, strict)
@@ -97,6 +100,8 @@ def _by_name_or_path(
 ) -> Dataset:
     """Options the set does not know are left aside: they were another set's."""
     section = section_of(source)
+    if inputs.get("features") == "molecule" and section["name"] == "tables" and "nodes" not in section:
+        section = {"name": "smiles", "path": section["edges"][0]}  # a table of molecules
     if section["name"] == "tables":
         return from_tables(
             section.get("nodes"), section["edges"], treatment=_of_tables(inputs), strict=strict, quiet=quiet,
@@ -121,6 +126,19 @@ def _by_name_or_path(
             raise DataError(f"the model was trained on features of the kind {kind!r}; {path} has none of it") from None
         raise
     return dataset
+
+
+def _are_strings(source: Any) -> bool:
+    """Whether this is a list of SMILES strings, not of paths."""
+    several = isinstance(source, Sequence) and not isinstance(source, str) and len(source) > 0
+    return several and all(isinstance(part, str) for part in source) and not any(map(_is_file, source))
+
+
+def _is_file(text: str) -> bool:
+    try:
+        return Path(text).is_file()
+    except OSError:  # a long SMILES string is no name of a file
+        return False
 
 
 def _stored(path: str, inputs: Mapping[str, Any]) -> Dataset:

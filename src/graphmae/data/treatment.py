@@ -49,7 +49,7 @@ OF_GRAPHS = {"features": str, "self_loops": bool, "coalesce?": bool, "codes?": [
 KNOWN = {
     **dict.fromkeys(get_args(Features), OF_NODES),
     **dict.fromkeys(("labels", "degree", "attributes", "attributes+labels", "constant"), OF_GRAPHS),
-    "molecule": {"features": str, "self_loops": bool},
+    "molecule": {"features": str, "self_loops": bool, "standardize?": bool},
     "table": TABLE,
 }
 

@@ -1,6 +1,6 @@
 """Step 2: encoders. Register your own with `@graphmae.encoders.register("my-name")`."""
 
-from .base import REGISTRY, Encoder, StackedEncoder, build_for
+from .base import REGISTRY, Encoder, StackedEncoder, build_for, checkpointed
 from .diffused import GCNDiffusion
 from .gat import GAT
 from .gcn import GCN
@@ -24,6 +24,7 @@ __all__ = [
     "Views",
     "build",
     "build_for",
+    "checkpointed",
     "names",
     "neighbours_say",
     "register",

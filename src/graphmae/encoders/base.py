@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 from .. import kernels
-from ..layers import Block, MaskedInput
+from ..layers import Block, MaskedInput, computing_again
 from ..registry import Registry
 from ..runtime.errors import ConfigError
 
@@ -63,6 +65,7 @@ class StackedEncoder(Encoder):
 
     takes_adjacency = True
     records_steps = True
+    is_checkpointed = False  # see `checkpointed`
 
     def __init__(self, in_channels: int, hidden_channels: int, blocks: Iterable[Block], output: str) -> None:
         super().__init__()
@@ -114,7 +117,7 @@ class StackedEncoder(Encoder):
             return torch.cat(self._each(x, views), dim=1)
         after = [*(float(block.dropout) if block.training else 0.0 for block in self.blocks[1:]), 0.0]  # type: ignore[arg-type]
         for i, (block, view) in enumerate(zip(self.blocks, views, strict=True)):
-            x = block(x, view, dropped=i > 0, drop=after[i])
+            x = self._computed(block, x, view, dropped=i > 0, drop=after[i])
         return x  # type: ignore[return-value]
 
     def every_block(self, x: Tensor, edge_index: Tensor | kernels.Adjacency) -> list[Tensor]:
@@ -124,8 +127,40 @@ class StackedEncoder(Encoder):
     def _each(self, x: Tensor | MaskedInput, views: list[kernels.View]) -> list[Tensor]:
         hidden: list[Tensor] = []
         for block, view in zip(self.blocks, views, strict=True):
-            hidden.append(block(hidden[-1] if hidden else x, view))
+            hidden.append(self._computed(block, hidden[-1] if hidden else x, view))
         return hidden
+
+    def _computed(self, block: nn.Module, x: Tensor | MaskedInput, view: kernels.View, **options: Any) -> Tensor:
+        """A layer; while `checkpointed` only its input is kept, and the rest computed again for the gradient."""
+        if not (self.is_checkpointed and torch.is_grad_enabled() and self.training):
+            return block(x, view, **options)
+        # Dropout draws the seed of its own generator from torch's, which is set back before computing again.
+        return checkpoint(block, x, view, use_reentrant=False, context_fn=_contexts, **options)
+
+
+def _contexts() -> tuple[AbstractContextManager[Any], AbstractContextManager[Any]]:
+    chosen = kernels.chosen()  # not known in the thread that computes gradients on CUDA
+
+    @contextmanager
+    def computing() -> Iterator[None]:
+        with kernels.use(chosen), computing_again():
+            yield
+
+    return nullcontext(), computing()
+
+
+@contextmanager
+def checkpointed(module: nn.Module) -> Iterator[None]:
+    """A block in which the encoders inside of `module` keep the inputs of their layers for the gradient, and nothing
+    else: less memory, and their time once more."""
+    inside = [part for part in module.modules() if isinstance(part, StackedEncoder)]
+    for part in inside:
+        part.is_checkpointed = True
+    try:
+        yield
+    finally:
+        for part in inside:
+            part.is_checkpointed = False
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ from .nodes import NodeEvaluator, walks_of
 from .simple_links import simple_scores
 from .supervised import run_supervised, supervised_scores
 from .svm import svm_folds, svm_scores
+from .targets import mean_scores, part_scores, target_scores
 from .untrained import settled
 
 __all__ = [
@@ -47,9 +48,11 @@ __all__ = [
     "frozen_scores",
     "linear_probes",
     "link_scores",
+    "mean_scores",
     "neighbour_score",
     "netmf",
     "pair_score",
+    "part_scores",
     "roc_auc",
     "run_supervised",
     "score",
@@ -60,5 +63,6 @@ __all__ = [
     "supervised_scores",
     "svm_folds",
     "svm_scores",
+    "target_scores",
     "walks_of",
 ]

@@ -15,6 +15,20 @@ from ..runtime.seed import preserved_randomness
 MAX_ROWS = 20_000
 
 
+def spectrum(rows: Tensor) -> tuple[float, Tensor]:
+    """(effective rank: e to the entropy of the singular values, RankMe, Garrido et al., 2023; [width] the share of the
+    variance in every direction, the largest first) of an embedding `rows` [N, width].
+
+    >>> rank, shares = spectrum(torch.eye(4).repeat(3, 1))
+    >>> round(rank, 6), len(shares)
+    (3.0, 4)
+    """
+    centred = rows.double().cpu() - rows.double().cpu().mean(0)
+    values = torch.linalg.svdvals(centred).clamp(min=1e-12)
+    share = values / values.sum()
+    return float(torch.exp(-(share * share.log()).sum())), values.square() / values.square().sum()
+
+
 def measures(rows: Tensor, graph: Data) -> dict[str, float]:
     """Of an embedding `rows` [N, width] of a graph's nodes.
 

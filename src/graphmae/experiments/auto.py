@@ -79,7 +79,7 @@ def recipe_for(
         chosen, reasons = choose_on_disk(dataset) if dataset.on_disk else choose(dataset)
         for line in reasons:
             logger.info("%s", line)
-        base = config.merge(base, chosen)
+        base = config.merge(base, {**chosen, "about": {"notes": "\n".join(reasons)}})
         if mine := [text for text in changes if text not in of_data]:
             logger.info("  changed by you: %s", ", ".join(mine))
     made = config.load(base, changes)

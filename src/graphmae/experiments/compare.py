@@ -25,7 +25,7 @@ from ..evaluation import Evaluator
 from ..inference.embedding import embed_graph, pair_scorer, propagated
 from ..methods import Method
 from ..registry import import_parts
-from ..report.contest import Contest, Line
+from ..reporting.contest import Contest, Line
 from ..runtime.device import numerics, resolve_device
 from ..runtime.environment import commit, hardware, versions
 from ..runtime.errors import DataError, GraphMAEError, InputError, unknown

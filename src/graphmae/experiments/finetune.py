@@ -12,9 +12,9 @@ import torch
 from torch import nn
 
 from .. import evaluation, pretrained
-from ..config import Finetune, Part, Recipe
+from ..config import Finetune, Recipe
 from ..data.molecules import Assay
-from ..finetuning import Predictor, finetune_predictor
+from ..finetuning import Predictor, finetune_predictor, fit_automatic, predict_graphs
 from ..methods import Method
 from ..runtime.environment import peak_bytes
 from ..runtime.errors import ConfigError, InputError
@@ -37,12 +37,9 @@ def starting_point(recipe: Recipe, assay: Assay) -> tuple[Recipe, Method]:
         raise InputError(
             f"{settings.checkpoint} was not pre-trained on molecules; pre-train on SMILES: graphmae pretrain file.smi"
         )
-    parts: dict[str, Part | None] = dict.fromkeys(("decoder", "mask", "loss"))
-    stored = pretrained.describe(network)
-    for kind in ("method", *network.parts):
-        options = {k: v for k, v in stored[kind].items() if k not in ("name", "in_channels", "out_channels")}
-        parts[kind] = Part(stored[kind]["name"], options)
-    recipe = replace(recipe, **parts, evaluation=replace(recipe.evaluation, rule=settings.rule))  # type: ignore[arg-type]
+    parts: dict[str, Any] = {**dict.fromkeys(("decoder", "mask", "loss")), **pretrained.parts_of(network)}
+    rule = "test" if settings.members else settings.rule
+    recipe = replace(recipe, **parts, evaluation=replace(recipe.evaluation, rule=rule))
     assay.check_split()
     return recipe, network
 
@@ -52,22 +49,24 @@ def settings_of(recipe: Recipe) -> Finetune:
         raise ConfigError(
             f"{recipe.id}: an assay is evaluated by fine-tuning, so the recipe needs a [finetune] section"
         )
-    return recipe.finetune
+    settings = recipe.finetune
+    return settings if settings.epochs or settings.members else replace(settings, epochs=100)
 
 
 def fingerprint_rows(recipe: Recipe, assay: Assay) -> dict[str, dict[str, float]]:
     """Rows that are the same for every seed; kept beside the molecules, so the second call is free."""
+    settings = settings_of(recipe)
     return {
         row: evaluation.fingerprint_scores(assay, row)
-        for row in settings_of(recipe).baselines
-        if row in evaluation.FINGERPRINT_ROWS
+        for row in settings.baselines
+        if row in evaluation.FINGERPRINT_ROWS and not settings.members
     }
 
 
 def frozen_row(recipe: Recipe, network: Method, assay: Assay, device: torch.device) -> dict[str, dict[str, float]]:
     """A linear model on the pre-trained embeddings: the same for every seed."""
     settings = settings_of(recipe)
-    if "frozen" not in settings.baselines:
+    if "frozen" not in settings.baselines or settings.members:
         return {}
     return {"frozen": evaluation.frozen_scores(network.encoder, assay, settings.readout, device)}
 
@@ -85,6 +84,8 @@ def run_seed(
 ) -> dict[str, Any]:
     """Fine-tune, score and save; everything of it depends on the seed alone."""
     settings, began = settings_of(recipe), time.monotonic()
+    if settings.members:
+        return _automatic_seed(recipe, network, assay, seed, folder, device, resume)
 
     def tuned(make: Callable[[], nn.Module], row: str) -> tuple[Predictor, dict[str, float]]:
         with preserved_randomness(seed):
@@ -116,6 +117,7 @@ def run_seed(
         "seed": seed,
         "pre_trained_model": dict(network.trained_on) or settings.checkpoint,
     }
+    answers = predict_graphs(predictor, assay.graphs(), device).numpy()
     pretrained.save_predictor(predictor, folder.path, assay.metric, rows["pretrained"], facts)
     seconds = time.monotonic() - began
     return {
@@ -125,4 +127,37 @@ def run_seed(
         "peak_bytes": peak_bytes(str(device)),
         "loss": None,
         "rows": rows,
+        "tasks": evaluation.part_scores(assay, answers),
+    }
+
+
+def _automatic_seed(
+    recipe: Recipe, network: Method, assay: Assay, seed: int, folder: RunFolder, device: torch.device, resume: bool
+) -> dict[str, Any]:
+    """One seed of an automatic predictor: its members compared, weighed, scored and saved."""
+    settings, began = settings_of(recipe), time.monotonic()
+    if not resume:
+        folder.delete_states()
+    encoder, label = copy.deepcopy(network.encoder), f"{recipe.id}, seed {seed}"
+    folder.path.mkdir(parents=True, exist_ok=True)
+    predictor, rows, answers = fit_automatic(encoder, assay, settings, seed, device, folder.path, label)
+    if getattr(encoder, "mask_embedding", False):
+        predictor.token = network.mask_token.detach().clone()  # type: ignore[operator]
+    facts = {
+        "assay": assay.name,
+        "molecules": len(assay.split["train"]) + len(assay.split["val"]),
+        "split": assay.division,
+        "seed": seed,
+        "pre_trained_model": dict(network.trained_on) or settings.checkpoint,
+    }
+    pretrained.save_automatic(predictor, folder.path, assay.metric, rows, facts)
+    return {
+        "seed": seed,
+        "seconds": time.monotonic() - began,
+        "pretrain_seconds": 0.0,
+        "peak_bytes": peak_bytes(str(device)),
+        "loss": None,
+        "chosen": predictor.report,
+        "rows": rows,
+        "tasks": evaluation.part_scores(assay, answers),
     }

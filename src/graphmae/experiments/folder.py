@@ -2,10 +2,15 @@
 
 recipe.json          the resolved recipe (recipe.toml: the same to edit and run again)
 result.json          all scores
+tasks.csv            of an assay: scores of every target, one row per seed and part
+split.csv            of an assay: which row is trained on, chosen by, tested on (refused.csv: left out, and why)
 trials.json          a search: every setting that was tried
 seed-0/              one seed: a checkpoint, and its scores.json when it is finished
 config.json, …       a checkpoint (graphmae.pretrained), in a seed's folder or, of one pre-training, in the run's own
 metrics.jsonl        one line per epoch
+environment.json     of one pre-training: machine, versions, time, memory, commit (of runs these are in result.json)
+compare.json         of a comparison: every line of its tables
+report.html          the page of `graphmae report`, where it was asked for
 state.safetensors    what --resume goes on from, of fine-tuning in several; removed when everything is finished
 tensorboard/         with train.tensorboard
 .lock                held while a process works here
@@ -13,20 +18,26 @@ tensorboard/         with train.tensorboard
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import csv
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from ..results import Result
+from ..runtime import ranks
 from ..runtime.errors import InputError, Interrupted, StopRequest
-from ..runtime.files import is_empty, locked, read_json, write_json, write_text
+from ..runtime.files import is_empty, locked, read_json, replacing, write_json, write_text
+from ..runtime.untrusted import read_object
 
 if TYPE_CHECKING:
     from ..training import TrainingState
 
 TRIALS = "trials.json"
+KINDS: dict[str, Literal["comparison", "run", "model"]] = {
+    "compare.json": "comparison", "result.json": "run", "config.json": "model",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -44,6 +55,7 @@ class RunFolder:
         """runs/node-cora, or runs/node-cora-2 when that is taken; the latest one, if there is one, when resuming."""
         base = Path("runs") / name.replace("/", "-")
         latest, candidate, number = None, base, 1
+        resume = ranks.resumes(resume)
         while candidate.exists():
             latest, number = candidate, number + 1
             candidate = Path(f"{base}-{number}")
@@ -55,7 +67,13 @@ class RunFolder:
         return cls.next(name, resume) if out is None else cls(Path(out))
 
     def check(self, resume: bool) -> None:
-        """Refuse a folder that holds anything else than a run to resume; where there is nothing yet, one begins."""
+        """Refuse a folder that holds anything else than a run to resume; where there is nothing yet, one begins.
+
+        Of several processes the first alone looks: it may have begun before the others.
+        """
+        resume = ranks.resumes(resume)
+        if ranks.rank():
+            return
         if self.path.exists() and not self.path.is_dir():
             raise InputError(f"{self.path} is not a folder; choose another --out")
         if self.holds_run and not resume:
@@ -65,14 +83,19 @@ class RunFolder:
 
     @contextmanager
     def claim(self, settings: Mapping[str, Any], resume: bool) -> Iterator[None]:
-        """Hold the folder while a run with these settings works in it; refuse one that holds anything else."""
+        """Hold the folder while a run with these settings works in it; refuse one that holds anything else.
+
+        Of several processes the first holds it for all.
+        """
+        if ranks.rank():
+            yield
+            return
         self.check(resume)
         stored = self.path / "recipe.json"
         with locked(self.path), self._resumable():
             if stored.is_file():
                 self.check(resume)  # again: another process may have begun a run meanwhile
-                before = {"method": {"name": "graphmae"}, **read_json(stored)}  # runs older than other methods
-                if before != {"method": {"name": "graphmae"}, **settings}:
+                if _settings(read_json(stored)) != _settings(settings):
                     raise InputError(
                         f"{self.path} holds a run with other settings; --resume needs the same recipe, seed and --set"
                     )
@@ -147,8 +170,43 @@ class RunFolder:
     def write_trials(self, trials: Mapping[str, Any]) -> None:
         write_json(self.path / TRIALS, trials)
 
+    def write_environment(self, facts: Mapping[str, Any]) -> None:
+        write_json(self.path / "environment.json", facts)
+
+    def read_environment(self) -> dict[str, Any]:
+        """Empty where an older version made the run."""
+        path = self.path / "environment.json"
+        return read_object(path) if path.is_file() else {}
+
+    @property
+    def report(self) -> Path:
+        return self.path / "report.html"
+
+    @property
+    def kind(self) -> Literal["comparison", "run", "model"]:
+        """What the folder holds: compare.json, result.json, or a checkpoint alone; refused where it is none."""
+        for file, kind in KINDS.items():
+            if (self.path / file).is_file():
+                return kind
+        there = "is not a folder" if not self.path.is_dir() else f"has none of {', '.join(KINDS)}"
+        unfinished = "; it was not finished: go on with --resume" if self.holds_run else ""
+        raise InputError(f"{self.path} is not a run, it {there}{unfinished or '; name the --out of a run'}")
+
     def write_result(self, result: Result) -> None:
         result.save(self.path / "result.json")
+        if rows := result.task_rows():
+            self._write_tasks(rows)
+
+    def _write_tasks(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Columns: seed, part, target, and every metric any row has; an empty cell where one is not defined."""
+        header = list(dict.fromkeys(key for row in rows for key in row))
+        with replacing(self.path / "tasks.csv") as partial, partial.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, header, restval="", lineterminator="\n")
+            writer.writeheader()
+            for row in rows:
+                writer.writerow(
+                    {key: f"{value:.6g}" if isinstance(value, float) else value for key, value in row.items()}
+                )
 
     def stored_recipe(self) -> dict[str, Any] | None:
         """The recipe of the run this folder, or this seed, belongs to."""
@@ -156,3 +214,8 @@ class RunFolder:
             if path.is_file():
                 return read_json(path)
         return None
+
+
+def _settings(recipe: Mapping[str, Any]) -> dict[str, Any]:
+    """What makes two runs the same: all but the text for people. Runs older than other methods name none."""
+    return {"method": {"name": "graphmae"}, **{key: value for key, value in recipe.items() if key != "about"}}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Any
 
@@ -19,9 +19,11 @@ from ..encoders import Views
 from ..inference.embedding import check_width, steady_loss
 from ..methods import Method
 from ..runtime.device import numerics
+from ..runtime.environment import environment_facts
 from ..runtime.errors import DataError, InputError, NotFinite
 from ..runtime.seed import check_seeds, preserved_randomness
 from ..training import Journal, Outcome, Plateau, pretrain_model, quiet, tensorboard
+from ..training.distributed import ALONE, Ranks
 from ..training.progress import Display
 from ..training.sampled import approximation, check_sampling
 from .folder import RunFolder
@@ -29,6 +31,7 @@ from .memory import check_memory
 
 logger = logging.getLogger("graphmae")
 HUGE = 1e6  # a feature beyond it is more likely to be why a loss overflows than the learning rate
+APPROXIMATED = "nodes and graphs were compared with those of the same process, not with all of a batch"
 AfterEpoch = Callable[[int], dict[str, Any] | None]
 
 
@@ -43,35 +46,43 @@ def pretrain_once(
     display: Display = quiet,
     label: str = "pretrain",
     facts: Mapping[str, Any] | None = None,
+    ranks: Ranks = ALONE,
+    start: Method | None = None,
 ) -> Method:
     """The model a recipe describes, pre-trained on a data set and nothing else; with a folder, saved there.
 
     Everything that would fail is refused before training begins. A folder that is finished already is left alone.
-    `facts` join what the model's card says of its training.
+    `facts` join what the model's card says of its training. With a `start` it has that model's weights to begin with.
     """
     with preserved_randomness(check_seeds([seed])[0]), computing(recipe.train, device), ExitStack() as held:
         check_memory(dataset, recipe, device)
         model = build(recipe, dataset, seed)
         model.trained_on |= facts or {}
+        if start is not None:
+            model.load_state_dict(start.state_dict())
         check(model, dataset, recipe.train, stored=folder is not None)
         if folder is not None:
-            held.enter_context(folder.claim({**recipe.to_dict(), "seed": seed}, resume))
-            folder.write_recipe_toml(to_toml(recipe))
-            if folder.holds_model:
-                folder.delete_states()
+            held.enter_context(folder.claim({**recipe.to_dict(), "seed": seed, **_origin(facts)}, resume))
+            if ranks.is_first:
+                folder.write_recipe_toml(to_toml(recipe))
+            if ranks.agree(folder.holds_model):
+                if ranks.is_first:
+                    folder.delete_states()
                 return pretrained.load(folder.path)
-        pretrain(model, dataset, recipe.train, device, folder=folder, resume=resume, display=display, label=label)
-        if folder is not None:
+        outcome = pretrain(
+            model, dataset, recipe.train, device,
+            folder=folder, resume=resume, display=display, label=label, ranks=ranks,
+        )  # fmt: skip
+        if folder is not None and ranks.is_first:
+            folder.write_environment(environment_facts(str(device), outcome.seconds))
             folder.delete_states()
     return model
 
 
 @contextmanager
 def computing(settings: Train, device: torch.device) -> Iterator[None]:
-    """A block in which numbers are computed as a recipe says; where on CUDA they are to be the same every time, by the
-    plain-torch kernels: the fast ones add up what several programs have in no fixed order."""
-    chosen = kernels.use("reference") if settings.deterministic and device.type == "cuda" else nullcontext()
-    with numerics(device, settings.precision, settings.deterministic), chosen:
+    """A block in which numbers are computed as a recipe says."""
+    with numerics(device, settings.precision, settings.deterministic):
         yield
 
 
@@ -136,8 +147,9 @@ def pretrain(
     display: Display = quiet,
     label: str = "pretrain",
     after_epoch: Sequence[AfterEpoch] = (),
+    ranks: Ranks = ALONE,
 ) -> Outcome:
-    """Train a model in place; with a folder, resumably, and saved there with its metrics.
+    """Train a model in place; with a folder, resumably, and saved there with its metrics, by rank 0.
 
     A single graph may be trained in parts; with patience, training ends when the loss stops improving. The state to
     resume from stays: its folder's owner deletes it when everything is done.
@@ -151,17 +163,22 @@ def pretrain(
     hooks, journal = list(after_epoch), Journal(label, display)
     if folder is not None:
         journal = Journal(label, display, folder.metrics, state=folder.state, resume=resume)
-        journal.log = tensorboard(folder.tensorboard) if settings.tensorboard else None
+        journal.log = tensorboard(folder.tensorboard) if settings.tensorboard and ranks.is_first else None
     plateau = None
     if settings.patience:  # the loss over always the same draws, without dropout
         plateau = Plateau(partial(steady_loss, model, dataset.pretrain_graphs(), device), settings.patience)
         hooks.append(plateau)
     try:
-        outcome = pretrain_model(model, dataset, settings, device, after_epoch=hooks, journal=journal)
+        outcome = pretrain_model(model, dataset, settings, device, after_epoch=hooks, journal=journal, ranks=ranks)
     except NotFinite as error:
         suspect = _suspect_column(dataset)
         raise (NotFinite(f"{str(error).rpartition(';')[0]}; {suspect}") if suspect else error) from None
     model.trained_on["epochs"] = outcome.epochs
+    if ranks.size > 1:
+        model.trained_on["processes"] = ranks.size
+        if not model.is_sum_of_parts:
+            before = model.trained_on.get("approximation")
+            model.trained_on["approximation"] = f"{before}; {APPROXIMATED}" if before else APPROXIMATED
     if plateau is not None and outcome.epochs < settings.epochs:
         stopped = f"stopped after {outcome.epochs} of {settings.epochs} epochs: {plateau.reason()}"
         model.trained_on["ended"] = stopped
@@ -169,7 +186,7 @@ def pretrain(
     model.eval()
     if model.views is not None:
         model.views.to(device).settle(model.encoder, graphs)
-    if folder is not None:
+    if folder is not None and ranks.is_first:
         pretrained.save(model, folder.path)
     return outcome
 
@@ -185,6 +202,11 @@ def _suspect_column(dataset: Dataset) -> str:
                 "scale it, take its logarithm, or leave it out"
             )
     return ""
+
+
+def _origin(facts: Mapping[str, Any] | None) -> dict[str, Any]:
+    """What a run that goes on from another model must have in common with one that it resumes."""
+    return {key: facts[key] for key in ("started_from",) if facts and key in facts}
 
 
 def facts_of(dataset: Dataset, settings: Train, seed: int | None) -> dict[str, Any]:

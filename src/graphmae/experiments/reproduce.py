@@ -16,7 +16,7 @@ import torch
 
 from .. import config, methods
 from .. import data as datasets
-from ..report import Comparison, Entry, Experiment, entry_of, experiments_of, read_ledger, write_ledger
+from ..reporting import Comparison, Entry, Experiment, entry_of, experiments_of, read_ledger, write_ledger
 from ..runtime.errors import DataError, GraphMAEError, InputError, Interrupted, StopRequest, WriteError
 from ..runtime.files import locked, write_text
 from ..runtime.processes import in_processes

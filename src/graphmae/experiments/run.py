@@ -24,9 +24,11 @@ from ..runtime.device import resolve_device
 from ..runtime.environment import commit, cpu_count, hardware, peak_bytes, versions
 from ..runtime.errors import InputError
 from ..runtime.processes import in_processes
+from ..runtime.ranks import check_alone, resumes
 from ..runtime.seed import check_seeds, preserved_randomness
 from ..runtime.turns import side_by_side
-from ..training import quiet
+from ..training import distributed, quiet
+from ..training.distributed import ALONE, Ranks
 from ..training.progress import Display
 from . import finetune as transfer
 from .folder import RunFolder
@@ -51,39 +53,46 @@ def run(
     """Pre-train and evaluate once per seed. Nothing is written before recipe and data are known to be sound.
 
     `jobs` is how many seeds run at a time. On CUDA they share this process and take turns; on the CPU each has a
-    process of its own, where `imports` names the files that register parts.
+    process of its own, where `imports` names the files that register parts. Under torchrun all processes pre-train one
+    seed after the other together, and rank 0 evaluates.
     """
     seeds, device = check_seeds(seeds), resolve_device(device)
     if jobs < 1:
         raise InputError(f"jobs must be at least 1, not {jobs}")
+    ranks, resume = distributed.connect(device), resumes(resume)
+    if ranks.size > 1 and jobs > 1:
+        raise InputError("--jobs starts processes of its own; under torchrun, leave it at 1")
     jobs = min(jobs, len(seeds))
     methods.check(recipe)
     dataset = datasets.load(recipe.data.name, root, **recipe.data.options)
     dataset.check_labels()
-    recipe, prepare = _task(recipe, dataset, device, resume, jobs)
+    recipe, prepare = _task(recipe, dataset, device, resume, jobs, ranks)
     folder = RunFolder(Path(out))
     with folder.claim(recipe.to_dict(), resume):
+        dataset.write_records(folder.path)
         if device.type == "cuda":
             torch.cuda.reset_peak_memory_stats(device)
-        pending = [seed for seed in seeds if not folder.seed(seed).read_scores()]
-        for seed in set(seeds) - set(pending):
+        pending = ranks.agree([seed for seed in seeds if not folder.seed(seed).read_scores()])
+        for seed in set(seeds) - set(pending) if ranks.is_first else ():
             folder.seed(seed).delete_states()  # in case the run was killed right after the seed's scores were written
         if jobs > 1 and device.type == "cpu":
             prepare(())  # what all seeds share is made once, and found by the others
             _in_processes(recipe, pending, folder.path, root, device, jobs, imports, resume)
         elif pending:
             with alone(), computing(recipe.train, device):
-                finish = partial(
-                    _finish_seed, recipe, dataset, prepare(pending), folder, device, display if jobs == 1 else quiet
-                )
+                seen = display if jobs == 1 and ranks.is_first else quiet
+                finish = partial(_finish_seed, recipe, dataset, prepare(pending), folder, device, seen, ranks)
                 if jobs == 1:
                     for seed in pending:
                         finish(seed)
                 else:
                     for _ in side_by_side([partial(finish, seed) for seed in pending], device, jobs):
                         pass
-        result = _result_of(recipe, dataset, [folder.seed(seed) for seed in seeds], device)
-        folder.write_result(result)
+        runs = ranks.agree([folder.seed(seed).read_scores() for seed in seeds])
+        result = _result_of(recipe, dataset, runs, device)
+        if ranks.is_first:
+            folder.write_result(result)
+        ranks.wait()
     return result
 
 
@@ -94,20 +103,21 @@ def _finish_seed(
     folder: RunFolder,
     device: torch.device,
     display: Display,
+    ranks: Ranks,
     seed: int,
 ) -> None:
     """Run one seed; its scores are written last, so a seed that has them is finished."""
     own = folder.seed(seed)
     with preserved_randomness(seed), computing(recipe.train, device):  # again: side by side each has its own thread
         scores = run_seed(seed=seed, folder=own, device=device, display=display)
+    if not ranks.is_first:
+        return
     own.write_scores({**scores, "commit": commit()})
     own.delete_states()
     _announce(scores, recipe, dataset)
 
 
-def _result_of(recipe: Recipe, dataset: Dataset, seeds: Sequence[RunFolder], device: torch.device) -> Result:
-    runs = [scores for seed in seeds if (scores := seed.read_scores()) is not None]
-    assert len(runs) == len(seeds)
+def _result_of(recipe: Recipe, dataset: Dataset, runs: list[dict[str, Any]], device: torch.device) -> Result:
     return Result(
         recipe=recipe.id,
         metric=dataset.metric,
@@ -125,9 +135,11 @@ def _result_of(recipe: Recipe, dataset: Dataset, seeds: Sequence[RunFolder], dev
 
 
 def _task(
-    recipe: Recipe, dataset: Any, device: torch.device, resume: bool, jobs: int = 1
+    recipe: Recipe, dataset: Any, device: torch.device, resume: bool, jobs: int = 1, ranks: Ranks = ALONE
 ) -> tuple[Recipe, Callable[[Sequence[int]], Callable[..., dict[str, Any]]]]:
     """The recipe as it is run on this data, and what prepares some seeds and gives the function that runs one."""
+    if dataset.task == "molecule" or recipe.supervised is not None:
+        check_alone("training with labels")
     if dataset.task == "molecule":
         recipe, network = transfer.starting_point(recipe, dataset)
         check_memory(dataset, recipe, device, jobs)
@@ -149,8 +161,9 @@ def _task(
         check(build(recipe, dataset), dataset, recipe.train)  # refused now what would fail later
 
     def prepare(seeds: Sequence[int]) -> Callable[..., dict[str, Any]]:
-        evaluator.prepare(seeds)
-        return partial(_run_seed, recipe, dataset, evaluator, resume=resume)
+        if ranks.is_first:
+            evaluator.prepare(seeds)
+        return partial(_run_seed, recipe, dataset, evaluator, resume=resume, ranks=ranks)
 
     return recipe, prepare
 
@@ -184,7 +197,7 @@ def _one_seed(task: tuple[Recipe, int, Path, str | Path | None, str, bool]) -> i
     dataset = datasets.load(recipe.data.name, root, **recipe.data.options)
     recipe, prepare = _task(recipe, dataset, device, resume)
     with computing(recipe.train, device):
-        _finish_seed(recipe, dataset, prepare([seed]), RunFolder(out), device, quiet, seed)
+        _finish_seed(recipe, dataset, prepare([seed]), RunFolder(out), device, quiet, ALONE, seed)
     return seed
 
 
@@ -203,6 +216,7 @@ def _run_seed(
     device: torch.device,
     resume: bool,
     display: Display,
+    ranks: Ranks,
 ) -> dict[str, Any]:
     model = build(recipe, dataset, seed)
     fresh, quick, every = partial(pretrained.fresh_encoder, model), evaluator.quick(), recipe.evaluation.every
@@ -222,7 +236,10 @@ def _run_seed(
         display=display,
         label=f"{recipe.id}, seed {seed}",
         after_epoch=[probe],
+        ranks=ranks,
     )
+    if not ranks.is_first:
+        return {}
     began = time.monotonic()
     table = evaluator.tables(model.reader, fresh, [seed])[0]
     return {

@@ -44,11 +44,11 @@ def finetune_predictor(
     predictor.fit_scale(targets[split["train"].to(device)], settings.balance)
     truth = torch.from_numpy(assay.scored).to(device)
     scorer = _Scorer(predictor, store, truth, split, keep=settings.rule == "best-validation")
-    stages = list(_stages(predictor, settings))
+    stages = list(stages_of(predictor, settings))
     done = 0
     for number, (epochs, opened) in enumerate(stages):
         last = number + 1 == len(stages)
-        trainer, batches = _trainer(predictor, opened, store, targets, split["train"], settings)
+        trainer, batches = trainer_of(predictor, opened, store, targets, split["train"], settings)
         trainer.schedule = make_schedule(settings.schedule if last else "constant", epochs, len(batches))
         trainer.after_epoch = [scorer]
         trainer.journal = journal(number + 1, len(stages))
@@ -60,11 +60,12 @@ def finetune_predictor(
         raise GraphMAEError(f"{label}: the model predicts NaN or infinite values; try a smaller finetune.lr")
     scores = scorer.scores()
     scorer.restore()
+    predictor.undo_balance()
     predictor.eval()
     return scores
 
 
-def _stages(predictor: Predictor, settings: Finetune) -> Iterator[tuple[int, nn.ModuleList]]:
+def stages_of(predictor: Predictor, settings: Finetune) -> Iterator[tuple[int, nn.ModuleList]]:
     """(epochs, the modules that are trained): all at once, the head alone, or one layer more at a time from the top."""
     whole = nn.ModuleList([predictor.encoder, predictor.head])
     if settings.mode != "staged":
@@ -79,7 +80,7 @@ def _stages(predictor: Predictor, settings: Finetune) -> Iterator[tuple[int, nn.
     yield settings.epochs - steps * each, whole
 
 
-def _trainer(
+def trainer_of(
     predictor: Predictor,
     opened: nn.ModuleList,
     store: GraphStore,
@@ -94,7 +95,7 @@ def _trainer(
     optimizer = make_optimizer(opened, settings.lr, settings.weight_decay)
     if len(opened) == 1:  # the head alone: what it sees does not change
         with torch.no_grad():
-            seen = torch.cat([predictor.embed(batch) for batch in _batches(store)])
+            seen = torch.cat([predictor.embed(batch) for batch in batches_of(store)])
 
         def head_loss(opened: nn.Module, ids: Tensor) -> Tensor:
             rows = nn.functional.dropout(seen[ids], predictor.dropout)
@@ -113,7 +114,7 @@ def _trainer(
     return trainer, batches
 
 
-def _batches(store: GraphStore, ids: Tensor | None = None) -> Iterator[Batch]:
+def batches_of(store: GraphStore, ids: Tensor | None = None) -> Iterator[Batch]:
     """The molecules `ids` (None: all), some at a time."""
     yield from map(store.take, (torch.arange(len(store)) if ids is None else ids).split(AT_ONCE))
 
@@ -127,7 +128,7 @@ class _Scorer:
         self.predictor, self.keep = predictor, keep
         self.count = len(split["val"])
         ids = torch.cat([split["val"], split["test"]])
-        self.batches, self.truth = list(_batches(store, ids)), targets[ids.to(targets.device)]
+        self.batches, self.truth = list(batches_of(store, ids)), targets[ids.to(targets.device)]
         self.validation: list[Tensor] = []
         self.tests: list[Tensor] = []
         self.absolute: list[Tensor] = []
@@ -193,4 +194,4 @@ def predict_graphs(predictor: Predictor, graphs: GraphSet, device: torch.device)
     predictor.to(device).eval()
     store = GraphStore(graphs, device)
     with torch.no_grad():
-        return torch.cat([predictor.answer(predictor(batch)).cpu() for batch in _batches(store)])
+        return torch.cat([predictor.answer(predictor(batch)).cpu() for batch in batches_of(store)])

@@ -77,6 +77,12 @@ class Predictor(nn.Module):
             ones = (targets == 1).sum(0)
             self.balance.copy_((count - ones).clamp(min=1) / ones.clamp(min=1))
 
+    @torch.no_grad()
+    def undo_balance(self) -> None:
+        """Probabilities of the classes as frequent as they are: weighing class 1 by w adds log w to every logit."""
+        self.head.bias.sub_(self.balance.log())
+        self.balance.fill_(1.0)
+
     def loss(self, out: Tensor, targets: Tensor) -> Tensor:
         """Over the targets that are known: `targets` [G, T], NaN where missing."""
         known = ~targets.isnan()

@@ -26,6 +26,7 @@ def anomaly_scores(
     device: torch.device | str = "cpu",
     rounds: int = 5,
     share: float | None = None,
+    expected: Tensor | None = None,
 ) -> Tensor:
     """[num_nodes]: how little a node's features fit its surroundings; 0 is usual, above 2 rare.
 
@@ -35,13 +36,17 @@ def anomaly_scores(
     round, says how much they look like another node's. From it is taken what is usual for nodes of the same degree and
     with as many features that are not 0, and the rest is divided by the usual deviation.
 
-    NaN for nodes without any feature. Of tables, in the order of their rows.
+    NaN for nodes without any feature. Of tables, in the order of their rows. `expected` is what
+    `expected_directions` gave, where it was needed before.
     """
     if isinstance(data, Dataset):
-        return data.from_sorted(anomaly_scores(model, data.sorted_by_id().single_graph(), device, rounds, share))
+        graph = data.sorted_by_id().single_graph()
+        return data.from_sorted(anomaly_scores(model, graph, device, rounds, share, expected))
     x = F.normalize(data.x)
     joined = neighbour_mean(data.edge_index.numpy(), len(x))
-    evidence = _evidence(_expected(model, data, device, rounds, share), x, joined)
+    if expected is None:
+        expected = expected_directions(model, data, device, rounds, share)
+    evidence = _evidence(expected, x, joined)
     there = (data.x != 0).any(1).numpy()
     misfit = _misfit(evidence[0], evidence[1:], there)
     degree, content = np.diff(joined.indptr), (data.x != 0).sum(1).numpy()
@@ -59,7 +64,10 @@ def neighbour_mean(edge_index: np.ndarray, nodes: int) -> csr_matrix:
     return joined
 
 
-def _expected(model: GraphMAE, data: Data, device: torch.device | str, rounds: int, share: float | None) -> Tensor:
+def expected_directions(
+    model: GraphMAE, data: Data, device: torch.device | str = "cpu", rounds: int = 5, share: float | None = None
+) -> Tensor:
+    """[num_nodes, features]: the sum of `rounds` reconstructions, each row of length 1, of nodes that were hidden."""
     total = torch.zeros_like(data.x)
     for seed in range(rounds):
         total += F.normalize(reconstruct(model, data, device, share, seed))

@@ -92,22 +92,38 @@ def embed_graphs(
     >>> embed_graphs(encoders.GIN(2, hidden_channels=4), graphs, readout=("mean", "max")).shape
     torch.Size([3, 8])
     """
+    count = int(dict(dataset.summary())["graphs"])
+    return dataset.graph_rows(rows_of_graphs(encoder, dataset, range(count), readout, device, batch_size))
+
+
+def rows_of_graphs(
+    encoder: nn.Module,
+    dataset: Dataset,
+    numbers: range,
+    readout: str | Sequence[str] = "mean",
+    device: torch.device | str | None = None,
+    batch_size: int = 256,
+) -> Tensor:
+    """The same of some graphs alone, counted from 0: [numbers, out_channels]."""
     ways = [readout] if isinstance(readout, str) else list(readout)
     for way in ways:
         if way not in READOUTS:
             raise ConfigError(unknown("readout", way, READOUTS))
     check_width(encoder, dataset)
-    rows = []
+    rows, first = [], 0
     with at_rest(encoder, device) as used:
         for graphs in dataset.graph_sets():
-            store = GraphStore(graphs, used)
-            for ids in torch.arange(len(graphs)).split(batch_size):
+            wanted = torch.arange(max(numbers.start - first, 0), max(min(numbers.stop - first, len(graphs)), 0))
+            first += len(graphs)
+            store = GraphStore(graphs, used) if len(wanted) else None
+            for ids in wanted.split(batch_size) if store is not None else ():
+                assert store is not None
                 batch = store.take(ids)
                 nodes, ptr = encoder(batch.x, batch.edges(encoder)), batch.pointer
                 rows.append(torch.cat([kernels.pool(nodes, ptr, way) for way in ways], dim=1).cpu())
-    whole = torch.cat(rows)
+    whole = torch.cat(rows) if rows else torch.empty(0, len(ways) * int(encoder.out_channels))  # type: ignore[arg-type]
     _refuse_not_finite(whole, "graph")
-    return dataset.graph_rows(whole)
+    return whole
 
 
 def _refuse_not_finite(rows: Tensor, what: str, x: Tensor | None = None) -> None:

@@ -8,10 +8,13 @@ from torch.nn import functional as F
 from torch_geometric.data import Data
 
 from .. import kernels
-from ..data import Dataset
+from ..batching import GraphStore
+from ..data import Dataset, GraphSet
 from ..methods import GraphMAE, Method
 from ..runtime.device import resolve_device
 from ..runtime.errors import InputError
+
+AT_ONCE = 256  # graphs
 
 
 @torch.no_grad()
@@ -46,6 +49,25 @@ def reconstruct(
         out[hidden] = model.reconstruct(x, graph, hidden.to(used)).float().cpu()
     model.train(was_training)
     return out if model.views is None else model.views.cpu().features(out)
+
+
+@torch.no_grad()
+def graph_errors(model: GraphMAE, graphs: GraphSet, device: torch.device | str = "cpu", seed: int = 0) -> Tensor:
+    """[graphs]: the mean over a graph's nodes of 1 − cos between features and reconstruction, each node hidden once."""
+    used, was_training = resolve_device(device), model.training
+    model.eval().to(used)
+    store = GraphStore(graphs, used, edges=bool(getattr(model, "mask_edges", False)))
+    share = float(getattr(model.mask, "rate", 0.5))
+    generator, out = torch.Generator().manual_seed(seed), []
+    for ids in torch.arange(len(graphs)).split(AT_ONCE):
+        batch = store.take(ids)
+        target = model.target(batch.x).float()
+        built = torch.empty_like(target)
+        for hidden in torch.randperm(len(target), generator=generator).chunk(max(2, round(1 / share))):
+            built[hidden.to(used)] = model.reconstruct(batch.x, batch.graph, hidden.to(used)).float()
+        out.append(batch.mean((1 - F.cosine_similarity(built, target)).unsqueeze(1)).flatten().cpu())
+    model.train(was_training)
+    return torch.cat(out)
 
 
 def reconstruction_error(

@@ -11,11 +11,12 @@ from __future__ import annotations
 import importlib
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import cache
+from functools import cache, wraps
 from types import ModuleType
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -37,6 +38,7 @@ __all__ = [
     "aggregate",
     "attend",
     "batch_norm",
+    "chosen",
     "chosen_within",
     "column_sums",
     "cosine",
@@ -66,6 +68,28 @@ def view(edges: Tensor | Adjacency | View, num_nodes: int, rows: Tensor | None =
     return edges if isinstance(edges, View) else View(adjacency(edges, num_nodes), rows)
 
 
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _in_full(function: F) -> F:
+    """Under torch's autocast: what comes in half precision is widened, and nothing inside is narrowed."""
+
+    @wraps(function)
+    def call(*arguments: Any, **named: Any) -> Any:
+        if not (torch.is_autocast_enabled("cpu") or torch.is_autocast_enabled("cuda")):
+            return function(*arguments, **named)
+        with torch.autocast("cpu", enabled=False), torch.autocast("cuda", enabled=False):
+            return function(*map(_widened, arguments), **{key: _widened(value) for key, value in named.items()})
+
+    return call  # type: ignore[return-value]
+
+
+def _widened(value: Any) -> Any:
+    narrow = isinstance(value, Tensor) and value.dtype in (torch.bfloat16, torch.float16)
+    return value.float() if narrow else value
+
+
+@_in_full
 def attend(
     view: View, x: Tensor, vectors: Tensor, slope: float, p: float, training: bool, bias: Tensor | None = None
 ) -> Tensor:
@@ -78,6 +102,7 @@ def attend(
     return _implementation(x).attend(view, x, vectors, slope, p if training else 0.0, bias)
 
 
+@_in_full
 def aggregate(
     view: View, x: Tensor, weight: Tensor | None = None, own: Tensor | None = None, table: Tensor | None = None
 ) -> Tensor:
@@ -88,16 +113,19 @@ def aggregate(
     return _implementation(x).aggregate(view, x, weight, own, table)
 
 
+@_in_full
 def lookup(adj: Adjacency, value: Tensor, rows: Tensor, table: Tensor, p: float = 0.0, training: bool = True) -> Tensor:
     """Σ_k dropout(value_k) · table[col_k] over the entries k of `rows` (which may repeat): [R, out]."""
     return _implementation(table).lookup(adj, value, rows, table, p if training else 0.0)
 
 
+@_in_full
 def pool(x: Tensor, ptr: Tensor, how: str) -> Tensor:
     """Sum, mean or max of the rows ptr[g] … ptr[g + 1] − 1, for every g; zeros where there are none."""
     return _implementation(x).pool(x, ptr, how)
 
 
+@_in_full
 def batch_norm(
     x: Tensor,
     weight: Tensor,
@@ -115,6 +143,7 @@ def batch_norm(
     return _implementation(x).batch_norm(x, weight, bias, slope, eps, valid, running)
 
 
+@_in_full
 def layer_norm(
     x: Tensor,
     weight: Tensor,
@@ -128,11 +157,13 @@ def layer_norm(
     return _implementation(x).layer_norm(x, weight, bias, slope, eps, shift, p)
 
 
+@_in_full
 def prelu(x: Tensor, slope: Tensor, shift: Tensor | None = None, p: float = 0.0) -> Tensor:
     """dropout(prelu(`x` + `shift`)), which is `slope` [1] · what is below zero."""
     return _implementation(x).prelu(x, slope, shift, p)
 
 
+@_in_full
 def cosine(z: Tensor, x: Tensor, least: float = 1e-12) -> tuple[Tensor, Tensor]:
     """[M] cosine of each row of `z` with that of `x`, both [M, channels], and [M] the length of that of `x`.
 
@@ -141,6 +172,7 @@ def cosine(z: Tensor, x: Tensor, least: float = 1e-12) -> tuple[Tensor, Tensor]:
     return (reference if x.requires_grad or z.dim() != 2 else _implementation(z)).cosine(z, x, least)
 
 
+@_in_full
 def dropout(x: Tensor, p: float, training: bool) -> Tensor:
     """Zero a share `p` of the entries and scale the others by 1 / (1 − p)."""
     if not training or p == 0.0 or x.numel() == 0:
@@ -148,12 +180,14 @@ def dropout(x: Tensor, p: float, training: bool) -> Tensor:
     return _implementation(x).dropout(x, p)
 
 
+@_in_full
 def dropped_rows(x: Tensor, rows: Tensor, ones: int, p: float) -> Tensor:
     """dropout(`x`[rows], and after it as many rows of `ones`): [rows + ones, channels]. Without a gradient."""
     with torch.no_grad():
         return _implementation(x).dropped_rows(x, rows, ones, p)
 
 
+@_in_full
 def column_sums(a: Tensor, b: Tensor | None = None) -> Tensor:
     """[channels]: Σ_r a[r] · b[r] over the rows of `a` and `b` [N, channels] (`b` None: 1). Without a gradient."""
     with torch.no_grad():
@@ -206,8 +240,13 @@ def chosen_within(sizes: Tensor, starts: Tensor, counts: Tensor, total: int) -> 
 
 
 def has(device: str) -> bool:
-    """Whether the fast kernels for "cpu" or "cuda" are there and were not overridden."""
-    return _choice.get() in ("auto", device) and not (device == "cpu" and is_forked()) and _fast(device) is not None
+    """Whether the fast kernels for "cpu" or "cuda" are there, may be used and were not overridden."""
+    return _choice.get() in ("auto", device) and not _must_be_plain(device) and _fast(device) is not None
+
+
+def chosen() -> str:
+    """The implementation that is forced in this thread, for `use`; "auto": none."""
+    return _choice.get()
 
 
 @contextmanager
@@ -226,12 +265,20 @@ def _implementation(x: Tensor) -> ModuleType:
     if (choice := _choice.get()) not in CHOICES:
         raise InputError(unknown("value of GRAPHMAE_KERNELS:", choice, CHOICES))
     device = x.device.type if choice == "auto" else choice
-    if device == "cpu" and is_forked():
+    if _must_be_plain(device):
         return reference
     known = (torch.float32,) if device == "cuda" else (torch.float32, torch.float64)
     if device not in _PACKAGES or x.dtype not in known:
         return reference
     return _fast(device) or reference
+
+
+def _must_be_plain(device: str) -> bool:
+    """In a forked child; and on CUDA where the bits must be the same every time, since the fast kernels there add up
+    what several programs have in no fixed order. torch's own switch is asked: autograd's threads see it too."""
+    if device == "cpu":
+        return is_forked()
+    return _choice.get() == "auto" and torch.are_deterministic_algorithms_enabled()
 
 
 _PACKAGES = {"cpu": "numba", "cuda": "triton"}

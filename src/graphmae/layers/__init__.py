@@ -4,7 +4,7 @@ from .block import Block
 from .conv import GATConv, GCNConv, GINConv
 from .inputs import BagRows, Bags, Factored, MaskedInput, aligned, bags_of, keep_columns
 from .mlp import MLP
-from .norm import NormAct, PReLU, activations, norms
+from .norm import NormAct, PReLU, activations, computing_again, norms
 from .product import Linear, product
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "activations",
     "aligned",
     "bags_of",
+    "computing_again",
     "keep_columns",
     "norms",
     "product",

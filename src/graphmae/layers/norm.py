@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 import torch
 from torch import Tensor, nn
@@ -26,6 +28,19 @@ activations: dict[str, Callable[[], nn.Module]] = {
 }
 
 
+_again = ContextVar("_again", default=False)
+
+
+@contextmanager
+def computing_again() -> Iterator[None]:
+    """A block that repeats a forward pass for its gradients: averages of batch norms are not moved once more."""
+    before = _again.set(True)
+    try:
+        yield
+    finally:
+        _again.reset(before)
+
+
 class PReLU(nn.PReLU):
     """torch.nn.PReLU, computed by our kernel."""
 
@@ -38,12 +53,15 @@ class NormAct(nn.Module):
 
     Attributes:
         slope: [1] of the activation below zero where it is a constant.
+        add_up: a function, with a gradient, that adds up numbers over several processes; a batch norm then looks at the
+            rows of all of them. None: there is one process, or each has statistics of its own.
 
     >>> NormAct("batch", 8, "prelu")(torch.randn(5, 8)).shape
     torch.Size([5, 8])
     """
 
     slope: Tensor | None
+    add_up: Callable[[Tensor], Tensor] | None = None
 
     def __init__(self, norm: str, channels: int, activation: str) -> None:
         super().__init__()
@@ -89,10 +107,27 @@ class NormAct(nn.Module):
         return x.new_ones(1) if self.slope is None else self.slope
 
     def _batch_norm(self, norm: nn.BatchNorm1d, x: Tensor, valid: Tensor | None) -> Tensor:
+        if self.add_up is not None:
+            return self._norm_of_all(norm, x, self.add_up)
         if x.size(0) < 2:
             raise ConfigError("batch norm needs at least two nodes to train on; use norm = 'layer' or larger batches")
         assert norm.running_mean is not None and norm.running_var is not None and norm.momentum is not None
-        running = norm.running_mean, norm.running_var, norm.momentum
+        running = None if _again.get() else (norm.running_mean, norm.running_var, norm.momentum)
         slope = self._slope(x)
         out, _, _ = kernels.batch_norm(x, norm.weight, norm.bias, slope, norm.eps, valid, running)
         return out if self.is_linear_below else self.activation(out)
+
+    def _norm_of_all(self, norm: nn.BatchNorm1d, x: Tensor, add_up: Callable[[Tensor], Tensor]) -> Tensor:
+        """The same over the rows of several processes: their mean first, then their variance around it."""
+        assert norm.running_mean is not None and norm.running_var is not None and norm.momentum is not None
+        sums = add_up(torch.cat([x.sum(0), x.new_full((1,), len(x))]))
+        count = sums[-1].detach()
+        mean = sums[:-1] / count
+        centred = x - mean
+        variance = add_up(centred.square().sum(0)) / count
+        if not _again.get():
+            with torch.no_grad():
+                norm.running_mean.lerp_(mean, norm.momentum)
+                norm.running_var.lerp_(variance * (count / (count - 1).clamp(min=1)), norm.momentum)
+        out = centred * (variance + norm.eps).rsqrt() * norm.weight + norm.bias
+        return kernels.prelu(out, self._slope(x)) if self.is_linear_below else self.activation(out)

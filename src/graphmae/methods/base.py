@@ -43,6 +43,8 @@ class Method(nn.Module):
         fixed_shapes: whether its steps can be recorded wherever its encoder's can.
         changes_edges: whether it hides edges from the encoder: features of edges are then needed one by one.
         loss_is_criterion: whether the loss is `criterion` of something and nothing else.
+        is_sum_of_parts: whether the loss of several batches together is the mean of theirs, each counted by `terms`.
+            Not where nodes or graphs of a batch are compared with each other: in parts, only those of the same part.
         tries: what is worth trying, the usual value first, written as for `graphmae tune`: "mask.rate=0.5,0.75".
         of_seeds: what it learns of a batch of seeds with sampled neighbours, in words; "": it cannot.
         reach: how far from a seed, in steps, codes are looked at by the loss.
@@ -59,6 +61,7 @@ class Method(nn.Module):
     fixed_shapes: ClassVar[bool] = False
     changes_edges: ClassVar[bool] = False
     loss_is_criterion: ClassVar[bool] = True
+    is_sum_of_parts: ClassVar[bool] = False
     of_seeds: ClassVar[str] = ""
     tries: tuple[str, ...] = ()
 
@@ -88,6 +91,13 @@ class Method(nn.Module):
     def loss(self, batch: Batch) -> Tensor:
         """The pre-training loss of one random draw: a scalar."""
         raise TypeError(f"{type(self).__name__} must define loss(batch)")
+
+    def terms(self, batch: Batch) -> Tensor | int:
+        """How many terms the loss of this batch, the one just computed, is the mean of: its weight among several."""
+        counted = getattr(self.criterion, "terms", None) if self.loss_is_criterion else None
+        if counted is not None:
+            return counted
+        return len(batch.x) if batch.seeds is None else len(batch.seeds)
 
     @classmethod
     def decoded_channels(cls, encoder: nn.Module, features: int) -> int:

@@ -31,6 +31,7 @@ class BGRL(Method):
     """
 
     fixed_shapes = True
+    is_sum_of_parts = True
     tries = ("method.drop_edge=0.2,0.4", "method.mask_feature=0.2,0.4", "method.momentum=0.99,0.996")
     changes_edges = True
     of_seeds = "seeds alone are scored"

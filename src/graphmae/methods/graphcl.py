@@ -94,6 +94,9 @@ class GraphCL(Method):
             self.seen[1].index_add_(0, choice, torch.ones_like(each))
         return each.mean()
 
+    def terms(self, batch: Batch) -> int:
+        return batch.num_graphs
+
     def _copy(self, batch: Batch) -> Batch:
         choice = torch.multinomial(self.likely, batch.num_graphs, replacement=True)
         return augmented(batch, self.augmentations, choice, self.rate, self.keep)

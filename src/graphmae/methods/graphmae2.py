@@ -43,6 +43,7 @@ class GraphMAE2(GraphMAE):
     of_seeds = "masked nodes are seeds, and the seeds alone are scored, against features and against the teacher"
     training_only = ("teacher",)
     loss_is_criterion = False
+    is_sum_of_parts = False  # a sum of means over different nodes
 
     def __init__(
         self,

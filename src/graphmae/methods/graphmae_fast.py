@@ -10,7 +10,7 @@ tests/unit/methods compares both with `GraphMAE.plain_loss`.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -34,6 +34,7 @@ class Recordable:
     criterion: Any
     drop_edge: float
     mask_edges: bool
+    is_sum_of_parts: ClassVar[bool] = True  # see `Method`
 
     @property
     def records_steps(self) -> bool:

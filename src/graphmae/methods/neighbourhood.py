@@ -30,6 +30,7 @@ class NeighbourhoodMAE(GraphMAE):
         own: ε, what a node's own features count.
     """
 
+    is_sum_of_parts = False  # targets are scaled over the batch
     of_seeds = "masked nodes are seeds; the scale of the targets is that of a batch's seeds"
 
     def __init__(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ..finetuning.automatic import AutomaticPredictor
 from ..finetuning.predictor import Predictor
 from ..methods import Method
 
@@ -42,6 +43,28 @@ def predictor_card(predictor: Predictor, config: Mapping[str, Any]) -> str:
         "```\ngraphmae predict this-folder new.csv -o predictions.csv\n```\n\n"
         f"{_trained_on(config['trained_on'])}"
         f"| {config['metric']} | |\n|---|---|\n{scores}\n\n{_options(config)}\n"
+    )
+
+
+def automatic_card(predictor: AutomaticPredictor, config: Mapping[str, Any]) -> str:
+    """Of a predictor made of several models."""
+    gives = "probabilities of class 1" if predictor.kind == "classification" else "numbers with intervals"
+    names = ", ".join(f"`{name}`" for name in predictor.names[:20])
+    more = f" and {len(predictor.names) - 20} more" if len(predictor.names) > 20 else ""
+    rows = []
+    for name, scores in config["scores"].items():
+        weight = predictor.weights.get(name)
+        share = f"{100 * weight:.0f} %" if weight else "–"
+        cells = (f"{scores[key]:.4g}" if key in scores else "–" for key in ("inner", "test"))
+        rows.append(f"| {name} | {'' if name == 'automatic' else share} | {' | '.join(cells)} |")
+    table = "\n".join([f"| model | share | {config['metric']}, inner folds | {config['metric']}, test part |",
+                       "|---|---|---|---|", *rows])  # fmt: skip
+    return (
+        f"# A predictor of molecules\n\n"
+        f"Predicts {gives} for {names}{more} from SMILES, with graphmae {config['graphmae']}. It is made of the models "
+        "below that have a share, which were chosen by their predictions for training molecules they had not seen.\n\n"
+        "```\ngraphmae predict this-folder new.csv -o predictions.csv\n```\n\n"
+        f"{_trained_on(config['trained_on'])}{table}\n\n{_options(config)}\n"
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from torch import nn
 
 from .. import decoders, encoders, losses, masking
+from ..config import Part
 from ..methods import REGISTRY as METHODS
 from ..methods import Method
 from ..registry import Registry, arguments_of
@@ -64,6 +65,15 @@ def describe(model: Method) -> dict[str, Any]:
         **({} if model.views is None else {"views": _views(model.views)}),
         "inputs": dict(model.inputs),
         "trained_on": dict(model.trained_on),
+    }
+
+
+def parts_of(model: Method) -> dict[str, Part]:
+    """What a model is made of, as the sections of a recipe."""
+    stored, widths = describe(model), ("name", "in_channels", "out_channels")
+    return {
+        kind: Part(stored[kind]["name"], {key: value for key, value in stored[kind].items() if key not in widths})
+        for kind in ("method", *model.parts)
     }
 
 

@@ -12,7 +12,7 @@ from ..runtime.structure import shown
 from ..runtime.untrusted import read_object
 from .contents import check_config
 
-HUB = "hf:"
+HUB, AUTOMATIC = "hf:", "automatic"
 READABLE = (1, 2)  # formats; 1: before there were other methods than GraphMAE
 FILES = ["config.json", "model.safetensors", "README.md"]
 
@@ -37,8 +37,18 @@ def find_checkpoint(source: str | Path) -> Path:
     raise InputError(f"{source} is not a checkpoint: it holds no config.json (and no seed-N folder that does){known}")
 
 
+def find_seeds(source: str | Path) -> list[Path]:
+    """The folders of all seeds of a run, in their order; where there are none, the checkpoint's own."""
+    folder = Path(source)
+    if (folder / "config.json").is_file() or str(source).startswith(HUB):
+        return [find_checkpoint(source)]
+    found = [path.parent for path in folder.glob("seed-*/config.json")]
+    return sorted(found, key=lambda path: int(re.sub(r"\D", "", path.name) or 0)) or [find_checkpoint(source)]
+
+
 def read_kind(folder: str | Path, kind: str) -> tuple[Path, dict[str, Any]]:
-    """The folder of a checkpoint and its config.json, of the wanted kind: "pretrained" or "predictor"."""
+    """The folder of a checkpoint and its config.json, of the wanted kind: "pretrained", or "predictor", which may also
+    be an automatic one."""
     folder = find_checkpoint(folder)
     config = read_object(folder / "config.json")
     version = config.get("format")
@@ -48,11 +58,13 @@ def read_kind(folder: str | Path, kind: str) -> tuple[Path, dict[str, Any]]:
     found = config.get("kind", "pretrained")
     if not isinstance(found, str):
         raise InputError(f"{folder}: config.json has the kind {shown(found)}, which is no name")
-    if found != kind:
+    wanted = (kind, AUTOMATIC) if kind == "predictor" else (kind,)
+    if found not in wanted:
         what = {"pretrained": "a pre-trained model (graphmae pretrain)", "predictor": "a fine-tuned model"}
+        what[AUTOMATIC] = what["predictor"]
         way = "fine-tune it first: graphmae finetune" if kind == "predictor" else "its pre-trained model is needed here"
         raise InputError(f"{folder} holds {what.get(found, f'a {shown(found)}')}, not {what[kind]}; {way}")
-    check_config(config, kind, folder)
+    check_config(config, found, folder)
     return folder, config
 
 

@@ -6,12 +6,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ..finetuning.automatic import AutomaticPredictor
+from ..finetuning.committee import Committee
 from ..finetuning.predictor import Predictor
 from ..inference.embedding import READOUTS
 from ..runtime.environment import package_version
 from ..runtime.errors import ConfigError, unknown
+from .automatic import load_automatic
 from .card import predictor_card
 from .checkpoint import FORMAT, build_part, described, explained, read_kind, write
+from .locations import AUTOMATIC, find_seeds
 from .weights import build_to_fit, fill
 
 
@@ -40,14 +44,24 @@ def save_predictor(
     return write(Path(folder), predictor, config, predictor_card(predictor, config))
 
 
-def load_predictor(folder: str | Path) -> Predictor:
-    """The model `save_predictor` wrote, in evaluation mode. A run's folder gives its first seed's."""
+def load_predictor(folder: str | Path) -> Predictor | AutomaticPredictor:
+    """The model `save_predictor` or `save_automatic` wrote, in evaluation mode. A run's folder gives its first seed's.
+
+    `load_committee` gives those of all seeds as one.
+    """
     folder, config = read_kind(folder, "predictor")
+    if config["kind"] == AUTOMATIC:
+        return load_automatic(folder, config)
     with explained(folder):
         predictor = build_to_fit(folder, lambda: _build(config))
     predictor.inputs = dict(config.get("inputs", {}))
     fill(predictor, folder)
     return predictor.eval()
+
+
+def load_committee(folder: str | Path) -> Committee:
+    """The models of all seeds of a run, which predict together."""
+    return Committee(tuple(load_predictor(seed) for seed in find_seeds(folder)))
 
 
 def _build(config: Mapping[str, Any]) -> Predictor:

@@ -71,7 +71,7 @@ def _own_name(name: str) -> str:
 def build_to_fit(folder: Path, build: Callable[[], M]) -> M:
     """What `build` makes, after a plan of it without memory has shown that it is what model.safetensors holds."""
     header = read_header(folder / "model.safetensors")
-    with _limited(header):
+    with limited(header):
         try:
             with torch.device("meta"):
                 plan = build()
@@ -84,7 +84,7 @@ def build_to_fit(folder: Path, build: Callable[[], M]) -> M:
 
 
 @contextmanager
-def _limited(header: Header) -> Iterator[None]:
+def limited(header: Header) -> Iterator[None]:
     """A block in which a model much larger than its weights cannot be built."""
     own, modules, numbers = get_ident(), 1000 + 20 * len(header), 10**7 + 20 * _numbers(header)
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 import torch
 
+from . import ranks
 from .errors import InputError
 from .values import check_device
 
@@ -16,13 +17,22 @@ NumericMode = tuple[bool, bool, bool, str]
 
 
 def resolve_device(name: str | torch.device = "auto") -> torch.device:
-    """'auto' is CUDA where there is one, else the CPU."""
+    """'auto' is CUDA where there is one, else the CPU. Each of several processes has a GPU of its own."""
     if isinstance(name, torch.device):
         return name
     check_device(name)
     device = torch.device(("cuda" if torch.cuda.is_available() else "cpu") if name == "auto" else name)
     if device.type == "cuda" and not torch.cuda.is_available():
         raise InputError(f"device {name!r} was asked for, but torch sees no CUDA device; use --device cpu")
+    if device.type == "cuda" and ranks.size() > 1:
+        if device.index is not None:
+            raise InputError(f"device {name!r}: under torchrun every process takes its own GPU; use --device cuda")
+        if ranks.local_size() > torch.cuda.device_count():
+            raise InputError(
+                f"torchrun started {ranks.local_size()} processes here and there are {torch.cuda.device_count()} GPUs; "
+                f"use --nproc-per-node {torch.cuda.device_count()} or --device cpu"
+            )
+        return torch.device("cuda", ranks.local_rank())
     if device.type == "cuda" and device.index is not None and device.index >= torch.cuda.device_count():
         raise InputError(f"device {name!r}: there are only {torch.cuda.device_count()} CUDA devices")
     return device
@@ -34,7 +44,7 @@ _blocks: dict[object, tuple[NumericMode, NumericMode]] = {}  # blocks of `numeri
 
 
 def half_products() -> bool:
-    """Whether dense products run in bfloat16: in a block of `numerics(…, "bf16")`."""
+    """Whether dense products run in bfloat16: in a block of `numerics(…, "bf16")`, or "amp-bf16"."""
     return _half
 
 
@@ -56,7 +66,7 @@ def restore_numeric_mode(mode: NumericMode) -> None:
 def numerics(device: torch.device, precision: str = "float32", deterministic: bool = False) -> Iterator[None]:
     """How to compute for the length of a block: bit-identical sums on the CPU, float32 or TF32 products on CUDA.
 
-    "bf16" makes the layers' products bfloat16 on either.
+    "bf16" and "amp-bf16" make the layers' products bfloat16 on either; for others' layers see `autocasting`.
 
     On CUDA a few sums run in an order that is not fixed; the same seed then agrees to rounding only. With
     `deterministic` torch's own operations have a fixed order there, too, and those that have none are refused.
@@ -72,13 +82,24 @@ def numerics(device: torch.device, precision: str = "float32", deterministic: bo
         strict = strict or before[1]
         # Filling memory is a debugging aid that costs 10 % of the time.
         fill = before[2] and not strict
-        _blocks[block] = before, (precision == "bf16", strict, fill, "highest" if precision == "float32" else "high")
+        products = "highest" if precision == "float32" else "high"
+        _blocks[block] = before, (precision.endswith("bf16"), strict, fill, products)
         restore_numeric_mode(_blocks[block][1])
     try:
         yield
     finally:
         with _changing:
             _leave(block)
+
+
+def autocasting(device: torch.device, precision: str) -> AbstractContextManager[None]:
+    """A block in which, with "amp-bf16", torch's own products are bfloat16: those of layers that are not ours.
+
+    Our kernels compute in float32 in it. Weights are converted anew in every product, so that a step can be recorded.
+    """
+    if precision != "amp-bf16":
+        return nullcontext()
+    return torch.autocast(device.type, torch.bfloat16, cache_enabled=False)
 
 
 def _leave(block: object) -> None:

@@ -11,6 +11,7 @@ import sys
 from functools import cache
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 PACKAGES = ("torch", "torch-geometric", "numpy", "scipy", "scikit-learn", "safetensors", "numba", "triton")
 NO_LIMIT = 1 << 60  # what version 1 of control groups writes for none is near 2^63
@@ -50,6 +51,12 @@ def versions() -> dict[str, str]:
         except metadata.PackageNotFoundError:
             continue
     return found
+
+
+def environment_facts(device: str, seconds: float) -> dict[str, Any]:
+    """What is stored beside something that was trained for so long."""
+    facts = {"hardware": hardware(device), "versions": versions(), "commit": commit()}
+    return {**facts, "seconds": seconds, "peak_bytes": peak_bytes(device)}
 
 
 def cpu_name() -> str:

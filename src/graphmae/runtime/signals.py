@@ -39,6 +39,13 @@ def obey_parent() -> None:
             signal.signal(number, signal.SIG_IGN)
 
 
+def obey_launcher() -> None:
+    """In one of several processes started together: a terminal's Ctrl-C comes from the terminal and again from the
+    launcher, so a second signal is not a second request. The launcher kills those that do not end in time."""
+    global _is_worker
+    _is_worker = True
+
+
 @contextmanager
 def postponed() -> Iterator[Callable[[], int]]:
     """A block in which the first signal is only noted: yields a function that says which one came, 0 for none.

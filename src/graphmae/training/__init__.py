@@ -1,6 +1,7 @@
 """The one loop, its optimiser, its resumable state and its progress display."""
 
 from .capture import CapturedBatches, CapturedStep
+from .distributed import Ranks, connect
 from .journal import Journal
 from .logs import tensorboard
 from .optim import make_optimizer, make_schedule
@@ -19,8 +20,10 @@ __all__ = [
     "Plateau",
     "Progress",
     "Progressed",
+    "Ranks",
     "Trainer",
     "TrainingState",
+    "connect",
     "make_optimizer",
     "make_schedule",
     "pretrain_model",

@@ -8,7 +8,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from ..runtime import signals, turns
 from ..runtime.errors import InputError, NotFinite
 from ..runtime.files import flush, write_text, writing
+from .distributed import ALONE, RandomState, Ranks
 from .progress import Display, quiet
 from .state import Outcome, Progressed, Remembers, TrainingState
 
@@ -50,6 +51,7 @@ class Journal:
         log: called with every metrics line.
         state: saved every `seconds_between_saves`, at the end, and on Ctrl-C, SIGTERM and SIGHUP; with `resume`
             training goes on from it.
+        writes: whether this process is the one that saves.
     """
 
     label: str = "train"
@@ -59,14 +61,26 @@ class Journal:
     state: TrainingState | None = None
     resume: bool = False
     seconds_between_saves: float = field(default_factory=seconds_between_saves)
+    writes: bool = True
+
+    def silent(self) -> Journal:
+        """That of a rank that is not the first: signals are heeded, nothing is shown or written."""
+        return replace(self, display=quiet, metrics=None, log=None, writes=False)
 
     def restore(
-        self, module: nn.Module, optimizer: torch.optim.Optimizer, per_epoch: int, hooks: Sequence[Remembers] = ()
+        self,
+        module: nn.Module,
+        optimizer: torch.optim.Optimizer,
+        per_epoch: int,
+        hooks: Sequence[Remembers] = (),
+        ranks: Ranks = ALONE,
     ) -> Progressed:
         """Where an earlier session stopped, its weights and generators restored; the beginning where there is none."""
-        if not (self.resume and self.state is not None and self.state.exists()):
+        exists = self.resume and self.state is not None and self.state.exists()
+        if not ranks.agree(exists):
             return Progressed(0, Outcome(float("nan"), 0.0))
-        stood = self.state.load(module, optimizer, hooks)
+        assert self.state is not None
+        stood = self.state.load(module, optimizer, hooks, ranks)
         if stood.per_epoch != per_epoch:
             raise InputError(
                 f"{self.state.path} is of a training with {stood.per_epoch} steps per epoch, this one has {per_epoch}; "
@@ -142,7 +156,8 @@ class Log:
 
     def wants_save(self, stopping: int) -> bool:
         due = time.monotonic() - self.saved >= self.journal.seconds_between_saves
-        return self.journal.state is not None and (due or self.finished or bool(stopping))
+        writes = self.journal.writes and self.journal.state is not None
+        return writes and (due or self.finished or bool(stopping))
 
     def check(self, losses: Sequence[Tensor], step: int) -> None:
         """Refuse losses that are not finite, before a state with what they made of the weights is saved."""
@@ -155,13 +170,17 @@ class Log:
         module: nn.Module,
         optimizer: torch.optim.Optimizer,
         hooks: Sequence[Remembers] = (),
+        others_random: Sequence[RandomState] = (),
     ) -> None:
         assert self.journal.state is not None
+        self.saved = time.monotonic()
+        if not self.journal.writes:
+            return
         check_weights(module, self.journal.label, progressed.step)  # the last good state is kept
         if self.journal.metrics is not None:
             with suppress(FileNotFoundError):
                 flush(self.journal.metrics)  # lines of the epochs in the state are not written again
-        self.journal.state.save(progressed, module, optimizer, hooks)
+        self.journal.state.save(progressed, module, optimizer, hooks, others_random)
         self.saved = time.monotonic()
 
 

@@ -10,22 +10,34 @@ from ..config import Train
 from ..data import Dataset
 from ..methods import Method
 from ..runtime.errors import InputError
+from .distributed import ALONE, Ranks
 
 # Hops → neighbours per node: some 250 nodes for every seed, as many in each hop as the next ones leave room for.
 FANOUTS = {1: (15,), 2: (15, 10), 3: (10, 5, 5), 4: (8, 4, 4, 2)}
 DEEP = (5, 4, 3, 2)
 
 
-def sampled_batches(model: Method, dataset: Dataset, train: Train, device: Device) -> SampledBatches:
-    """The batches a recipe asks for with `train.sampler`; refused where the method needs the whole graph."""
+def sampled_batches(
+    model: Method, dataset: Dataset, train: Train, device: Device, ranks: Ranks = ALONE
+) -> SampledBatches:
+    """The batches a recipe asks for with `train.sampler`; refused where the method needs the whole graph.
+
+    Of several processes each takes its share of the seeds, or of the nodes, of a step.
+    """
     check_sampling(model, train)
-    graph = dataset.compressed()
+    graph, size = dataset.compressed(), min(train.batch_size, dataset.compressed().num_nodes)
+    if size < 2 * ranks.size:
+        raise InputError(
+            f"a step of {size} nodes cannot be divided among {ranks.size} processes, each of which needs two: raise "
+            "train.batch_size, which is for all of them together, or start fewer"
+        )
     plan: Plan
     if train.sampler == "neighbour":
-        plan = Neighbourhoods(graph, fanouts_of(model, train), train.batch_size)
+        plan = Neighbourhoods(graph, fanouts_of(model, train), train.batch_size, ranks.rank, ranks.size)
     else:
-        plan = Parts(graph, train.batch_size, clustered=train.sampler == "cluster")
-    return SampledBatches(plan, device, train.steps, train.workers)
+        share = -(-train.batch_size // ranks.size)
+        plan = Parts(graph, share, train.sampler == "cluster", ranks.rank, ranks.size)
+    return SampledBatches(plan, device, train.steps, train.workers, agree=ranks.agree)
 
 
 def check_sampling(model: Method, train: Train) -> None:

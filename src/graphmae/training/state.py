@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from ..runtime.errors import InputError
 from ..runtime.seed import random_state, restore_random_state
 from ..runtime.tensors import Damaged, read_tensors, write_tensors
+from .distributed import ALONE, RandomState, Ranks
 
 
 class Outcome(NamedTuple):
@@ -64,7 +65,9 @@ class TrainingState:
         module: nn.Module,
         optimizer: torch.optim.Optimizer,
         hooks: Sequence[Remembers] = (),
+        others_random: Sequence[RandomState] = (),
     ) -> None:
+        """Write everything; `others_random` are the generators of rank 1, 2, … of several processes."""
         random_tensors, random_values = random_state()
         tensors = {f"model.{k}": v for k, v in module.state_dict().items()}
         tensors |= {f"random.{k}": v for k, v in random_tensors.items()}
@@ -83,16 +86,30 @@ class TrainingState:
                     scalars[f"{index}.{key}"] = value
         meta = {"step": progressed.step, "outcome": progressed.outcome, "random": random_values, "scalars": scalars}
         meta |= {"per_epoch": progressed.per_epoch, "epoch": began, "ended": progressed.ended}
+        if others_random:
+            meta["others"] = [values for _, values in others_random]
+        for rank, (generators, _) in enumerate(others_random, start=1):
+            tensors |= {f"rank.{rank}.{k}": v for k, v in generators.items()}
         remembered = [hook.state_dict() for hook in hooks]
         meta["hooks"] = [{k: v for k, v in one.items() if not isinstance(v, Tensor)} for one in remembered]
         for number, one in enumerate(remembered):
             tensors |= {f"hook.{number}.{k}": v for k, v in one.items() if isinstance(v, Tensor)}
         write_tensors(self.path, tensors, {"state": json.dumps(meta)})
 
-    def load(self, module: nn.Module, optimizer: torch.optim.Optimizer, hooks: Sequence[Remembers] = ()) -> Progressed:
-        """Restore everything in place; returns where training stood."""
+    def load(
+        self,
+        module: nn.Module,
+        optimizer: torch.optim.Optimizer,
+        hooks: Sequence[Remembers] = (),
+        ranks: Ranks = ALONE,
+    ) -> Progressed:
+        """Restore everything in place; returns where training stood. Rank 0 reads the file for all.
+
+        A state of another number of processes is gone on with; ranks that had no generators draw new numbers.
+        """
         try:
-            tensors, metadata = read_tensors(self.path, must_have_digest=True)
+            read = read_tensors(self.path, must_have_digest=True) if ranks.is_first else ({}, {})
+            tensors, metadata = ranks.same(*read)
             meta = json.loads(metadata["state"])
             step, per_epoch, ended = int(meta["step"]), int(meta["per_epoch"]), bool(meta["ended"])
             remembered = list(meta["hooks"])
@@ -117,7 +134,11 @@ class TrainingState:
             optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
             for number, hook in enumerate(hooks):
                 hook.load_state_dict({**remembered[number], **_below(f"hook.{number}.", tensors)})
-            restore_random_state(_below("random.", tensors), meta["random"])
+            others = list(meta.get("others", ()))
+            if ranks.is_first:
+                restore_random_state(_below("random.", tensors), meta["random"])
+            elif ranks.rank <= len(others):
+                restore_random_state(_below(f"rank.{ranks.rank}.", tensors), others[ranks.rank - 1])
             losses: tuple[Tensor, ...] = ()
             if "losses" in tensors:
                 losses = tensors["losses"].to(next(module.parameters()).device).unbind()

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from graphmae.data.molecules import MoleculeStore, build_store, parse, read_lines
-from graphmae.data.molecules import store as module
+from graphmae.data.molecules import building as module
 from graphmae.runtime.errors import DataError, InputError
 
 Chem = pytest.importorskip("rdkit.Chem", reason="RDKit is not installed")

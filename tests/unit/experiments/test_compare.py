@@ -11,7 +11,7 @@ from graphmae import methods
 from graphmae.experiments import compare as comparing
 from graphmae.experiments import pretrain as pretraining
 from graphmae.experiments.trials import trial_settings
-from graphmae.report.contest import Contest, Line
+from graphmae.reporting.contest import Contest, Line
 from graphmae.runtime.errors import GraphMAEError, InputError
 
 SMALL = ("train.epochs=3", "encoder.hidden_channels=8", "evaluation.epochs=5", "data.num_nodes=80")

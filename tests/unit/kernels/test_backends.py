@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import inspect
 import re
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+import torch
 
 from graphmae import kernels
 from graphmae.kernels import cpu, reference
+from graphmae.runtime.device import numerics
 
 README = (Path(kernels.__file__).parent / "README.md").read_text()
 SHARED = (
@@ -50,3 +53,13 @@ def test_the_readme_names_the_caches_that_are_there() -> None:
     }
     assert caches and all(cache.split(".")[1] in README and cache.split(".")[0] in README for cache in caches)
     assert len(caches) == 5
+
+
+def test_where_bits_must_be_the_same_cuda_has_plain_kernels_in_every_thread() -> None:
+    """Autograd computes gradients on CUDA in threads of its own, which a choice of the training's does not reach."""
+    pytest.importorskip("triton", reason="Triton is not installed")
+    with ThreadPoolExecutor(1) as another, numerics(torch.device("cuda"), deterministic=True):
+        assert not kernels.has("cuda")
+        assert not another.submit(kernels.has, "cuda").result()
+        assert kernels.has("cpu")
+    assert kernels.has("cuda")

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from graphmae.batching import Shuffled
 from graphmae.runtime.errors import GraphMAEError, InputError, Interrupted
 from graphmae.runtime.seed import seed_everything
-from graphmae.training import Journal, Trainer, TrainingState, make_optimizer, make_schedule
+from graphmae.training import Journal, Ranks, Trainer, TrainingState, make_optimizer, make_schedule
 
 X = torch.rand(16, 4, generator=torch.Generator().manual_seed(0))
 
@@ -127,6 +127,17 @@ def test_accumulated_batches_are_one_larger_batch() -> None:
     assert torch.allclose(parts.module.weight, whole.module.weight, atol=1e-6)
 
 
+@pytest.mark.parametrize("cuts", [[5, 11], [3, 3, 10], [16]], ids=str)
+def test_accumulated_batches_count_by_their_terms(cuts: list[int]) -> None:
+    whole, parts = line(), line(accumulate=3, terms=len)
+    whole.fit([X[:, :3]], 1)
+    parts.fit(list(X[:, :3].split(cuts)), len(cuts))  # fewer than three: the end of an epoch makes the step
+    assert torch.allclose(parts.module.weight, whole.module.weight, atol=1e-6)
+    equal = line(accumulate=3)
+    equal.fit(list(X[:, :3].split(cuts)), len(cuts))
+    assert torch.allclose(equal.module.weight, whole.module.weight, atol=1e-6) == (cuts == [16])
+
+
 def test_the_loss_is_given_the_wrapped_module_and_hooks_run_in_order() -> None:
     class Doubled(nn.Module):
         def __init__(self, inner: nn.Module) -> None:
@@ -158,7 +169,7 @@ def test_a_hook_can_stop_the_training() -> None:
 
 def test_only_rank_0_writes(tmp_path: Path) -> None:
     for rank in (1, 0):
-        line(rank=rank, journal=Journal(metrics=tmp_path / "metrics.jsonl")).fit([X[:, :3]], 2)
+        line(ranks=Ranks(rank), journal=Journal(metrics=tmp_path / "metrics.jsonl")).fit([X[:, :3]], 2)
         assert (tmp_path / "metrics.jsonl").exists() == (rank == 0)
 
 

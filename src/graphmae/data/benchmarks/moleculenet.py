@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Literal
 
 from ..dataset import REGISTRY
-from ..molecules.assay import Assay, read_assay
+from ..molecules.assay import Assay
+from ..molecules.reading import read_assay
 from ..sources import RawFiles, data_root
 from ..tables import read_table
 
@@ -37,10 +38,13 @@ def raw_files(name: str, root: str | Path | None = None) -> Path:
 
 
 def load(name: str, root: str | Path | None = None, split: str = "scaffold", split_seed: int = 0) -> Assay:
-    """A set by name; `split` is scaffold, as published, or random."""
+    """A set by name; `split` is scaffold, as published, or random. Its molecules are used as they are written."""
     path = raw_files(name, root)
     targets = SETS[name][1] or [column for column in read_table(path).column_names if column not in OF_THE_MOLECULE]
-    return read_assay(path, targets=targets, split=split, split_seed=split_seed, name=name)
+    return read_assay(
+        path, targets=targets, kind="classification", split=split, split_seed=split_seed, name=name, standardize=False,
+        duplicates="keep", unmeasured=True, quiet=True,
+    )  # fmt: skip
 
 
 def _register(name: str) -> None:

@@ -7,10 +7,11 @@ from pathlib import Path
 
 from ...runtime.errors import DataError
 from ..dataset import REGISTRY
-from ..molecules.assay import Assay, read_assay
+from ..molecules.assay import Assay
+from ..molecules.cached import stored
+from ..molecules.reading import read_assay
 from ..molecules.smiles import rdkit
 from ..molecules.store import MoleculeStore
-from ..molecules.stored import stored
 from ..sources import cache_root
 from .moleculenet import Division
 
@@ -39,7 +40,10 @@ def chembl_series(root: str | Path | None = None, split: Division = "random", sp
     if not table.is_file() or table.read_text() != text:
         table.parent.mkdir(parents=True, exist_ok=True)
         table.write_text(text)
-    return read_assay(table, targets=["activity"], split=split, split_seed=split_seed)
+    return read_assay(
+        table, targets=["activity"], split=split, split_seed=split_seed, standardize=False, duplicates="keep",
+        unmeasured=True, quiet=True,
+    )  # fmt: skip
 
 
 def _present(path: Path) -> Path:

@@ -11,33 +11,49 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ...runtime.errors import DataError, InputError, unknown
-from ..dataset import REGISTRY, Dataset
+from ...runtime.errors import DataError, InputError
+from ..dataset import Dataset
 from ..graphset import GraphSet
-from ..tables.reading import MISSING
+from . import records
+from .facets import facets_of
 from .fingerprints import BITS, ecfp
-from .lines import is_table, read_cells, read_lines, smiles_column
-from .splits import Split, given_split, random_split, scaffold_groups, scaffold_split
+from .measurements import Measurements
+from .sketches import from_smiles, packed_drawings
+from .splits import (
+    Split,
+    balanced_split,
+    given_split,
+    random_split,
+    scaffold_groups,
+    scaffold_split,
+    time_split,
+)
 from .store import MoleculeStore
-from .stored import stored
 
-Kind = Literal["auto", "classification", "regression"]
-SPLITS = ("scaffold", "random")
-LARGEST = 1e15  # squares of larger numbers leave float32
-BOOLEANS = {"true": 1.0, "false": 0.0}
+FEWEST = {"train": 5, "val": 2, "test": 2}  # molecules; with fewer nothing can be learned or said
+FEW = {"train": 50, "val": 20, "test": 20}  # with fewer a score says little
 logger = logging.getLogger("graphmae")
 
 
 @dataclass(frozen=True)
 class Assay(Dataset):
-    """Molecules and what was measured of them.
+    """M molecules and what was measured of them.
 
     Attributes:
-        store: the molecules that could be read, `store.lines` being their rows in the table, counted from 0.
-        smiles: [rows] the SMILES of every row.
-        targets: [len(store), T] float32, NaN where nothing was measured; classes are 0 and 1.
+        store: the M molecules.
+        smiles: [M] how they are written; standardised where `standardized` says so.
+        targets: [M, T] float32, NaN where nothing was measured; classes are 0 and 1.
         names: the T columns.
-        division: "scaffold", "random" (by `split_seed`), or the column whose text is `given`.
+        division: "scaffold", "scaffold-balanced" or "random" (by `split_seed`), "time:COLUMN", "group:COLUMN", or a
+            column that says train, val or test; the text of the column is `given`.
+        ids: [M] what the table calls them; the number of the row, from 1 up, where it does not.
+        bounds: [M, T] int8: 1 where the true value is above the given one (">10000"), −1 where it is below, else 0.
+        rows: [M] the rows of the table, counted from 0, each molecule was measured in.
+        train_size: how many of the training part are used, drawn at random by `split_seed`, and as large a share of the
+            validation part; 0: all.
+        origin: what was read, row by row, with notes and refused rows.
+        standardized: whether salts were removed and charges neutralised; new molecules have to be treated so too, which
+            is why it is in `treatment`, and with that in the checkpoint of a predictor.
     """
 
     name: str
@@ -49,6 +65,12 @@ class Assay(Dataset):
     division: str = "scaffold"
     split_seed: int = 0
     given: tuple[str, ...] = ()
+    ids: tuple[str, ...] = ()
+    standardized: bool = False
+    bounds: np.ndarray | None = None
+    rows: tuple[tuple[int, ...], ...] = ()
+    origin: Measurements | None = None
+    train_size: int = 0
     task = "molecule"
     default_recipe = "default-assay"
 
@@ -57,8 +79,8 @@ class Assay(Dataset):
 
     @property
     def readable(self) -> list[str]:
-        """[len(store)] the SMILES of the molecules."""
-        return [self.smiles[row] for row in self.store.lines]
+        """[M] the SMILES of the molecules."""
+        return list(self.smiles)
 
     @property
     def metric(self) -> str:  # type: ignore[override]
@@ -70,25 +92,62 @@ class Assay(Dataset):
 
     @property
     def treatment(self) -> dict[str, Any]:  # type: ignore[override]
-        return self.store.treatment
+        return {**self.store.treatment, **({"standardize": True} if self.standardized else {})}
+
+    @cached_property
+    def groups(self) -> np.ndarray:
+        """[M] int32: a number for the scaffold of every molecule; those of one scaffold belong in one part or fold."""
+        return self.store.derived("scaffolds", lambda: scaffold_groups(self.smiles))
 
     @cached_property
     def split(self) -> Split:
         """Positions of the molecules to train on, to choose by and to test on."""
+        whole = self._whole_split()
+        if not self.train_size:
+            return whole
+        if not 0 < self.train_size <= len(whole["train"]):
+            raise InputError(f"data.train_size must be 0 or up to {len(whole['train'])}, not {self.train_size}")
+        share = self.train_size / len(whole["train"])
+        few = {"train": self.train_size, "val": max(FEWEST["val"], round(share * len(whole["val"])))}
+        drawn = np.random.default_rng(self.split_seed)
+        return {
+            part: np.sort(drawn.permutation(positions)[: few.get(part, len(positions))]) if part in few else positions
+            for part, positions in whole.items()
+        }
+
+    def _whole_split(self) -> Split:
+        way, _, column = self.division.partition(":")
+        if way == "time" and column:
+            return time_split([float(text) for text in self.given])
+        if way == "group" and column:
+            own = {text: number for number, text in enumerate(dict.fromkeys(self.given))}
+            alone = len(own)  # a molecule without a group is one of its own
+            groups = [own[text] if text else alone + number for number, text in enumerate(self.given)]
+            return scaffold_split(groups, what=column)
         if self.given:
             return given_split(self.given)
         if self.division == "random":
             return random_split(len(self), self.split_seed)
-        return scaffold_split(self.store.derived("scaffolds", lambda: scaffold_groups(self.readable)))
+        if self.division == "scaffold-balanced":
+            return balanced_split(self.groups, self.split_seed)
+        return scaffold_split(self.groups)
 
     @cached_property
     def scored(self) -> np.ndarray:
-        """The targets a score may look at: those of columns that have a value to train on."""
+        """[M, T] the targets a score may look at: exact values, of columns that have a value to train on."""
         unknown = np.isnan(self.targets[self.split["train"]]).all(axis=0)
-        return np.where(unknown, np.float32("nan"), self.targets)
+        hidden = unknown if self.bounds is None else unknown | (self.bounds != 0)
+        return np.where(hidden, np.float32("nan"), self.targets)
 
     def check_split(self) -> None:
-        """Refuse a split by which nothing can be learned, chosen or tested."""
+        """Refuse a split by which nothing can be learned, chosen or tested; warn where it says little."""
+        sizes = {part: len(positions) for part, positions in self.split.items()}
+        if small := [part for part, size in sizes.items() if size < FEWEST[part]]:
+            parts = "/".join(str(size) for size in sizes.values())
+            raise DataError(
+                f"{self.name}: {len(self)} molecules are {parts} to train on, choose by and test on; {small[0]} "
+                f"needs {FEWEST[small[0]]} at least: measure more, or name other parts (--split COLUMN)"
+            )
         untrained = np.isnan(self.targets[self.split["train"]]).all(axis=0)
         if untrained.any() and not untrained.all():
             names = _some([name for name, empty in zip(self.names, untrained, strict=True) if empty])
@@ -103,6 +162,18 @@ class Assay(Dataset):
                     "take --split random, a column of your own, or more molecules"
                 )
 
+        self._warn_of_few()
+
+    def _warn_of_few(self) -> None:
+        few = [f"{len(self.split[part])} in the {part} part" for part in FEW if len(self.split[part]) < FEW[part]]
+        if few:
+            logger.warning("%s: few molecules, %s: its score says little", self.name, ", ".join(few))
+        elif self.kind == "classification":
+            test = self.scored[self.split["test"]]
+            rarer = np.minimum((test == 0).sum(axis=0), (test == 1).sum(axis=0))
+            if rarer.max() < FEW["test"] // 4:
+                logger.warning("%s: %d of the rarer class to test on: the score says little", self.name, rarer.max())
+
     def pretrain_sets(self) -> Iterator[GraphSet]:
         yield self.graphs()
 
@@ -112,10 +183,32 @@ class Assay(Dataset):
         """The molecules as graphs."""
         return self.store.graphs(range(len(self)))
 
+    def graph_ids(self) -> list[str]:
+        """What the table calls the molecules, or its rows, counted from 1."""
+        return list(self.ids) or [f"row {line + 1}" for line in self.store.lines.tolist()]
+
+    def facets(self, nodes: Any = None) -> dict[str, Sequence[Any] | np.ndarray]:
+        return facets_of(self, nodes)
+
+    def drawings(self, rows: Sequence[int]) -> tuple[list[bytes], list[str]]:
+        readable = self.readable
+        return packed_drawings(from_smiles(readable[i]) for i in rows)
+
     def fingerprints(self) -> np.ndarray:
         """[len(store), 2048] float32 zeros and ones."""
-        packed = self.store.derived("ecfp", lambda: ecfp(self.readable))
+        packed = self.store.derived("ecfp", lambda: ecfp(self.smiles))
         return np.unpackbits(packed, axis=1, count=BITS).astype(np.float32)
+
+    def report(self) -> None:
+        """Log what was guessed, changed and left out when the table was read."""
+        for text in records.notes(self):
+            logger.info("%s: %s", self.name, text)
+        for text in records.refusals(self):
+            logger.warning("%s: %s", self.name, text)
+
+    def write_records(self, folder: Path) -> None:
+        """split.csv, which row of the table is in which part, and refused.csv, which was left out and why."""
+        records.write(self, folder)
 
     def summary(self) -> Iterator[tuple[str, int]]:
         yield from self.store.summary()
@@ -139,118 +232,6 @@ class Assay(Dataset):
             )
 
 
-def read_assay(
-    path: str | Path,
-    smiles: str | None = None,
-    targets: Sequence[str] | None = None,
-    kind: Kind = "auto",
-    split: str = "scaffold",
-    split_seed: int = 0,
-    name: str | None = None,
-) -> Assay:
-    """Read a table: .csv, .tsv (plain or .gz) or .parquet. Without `targets` it is the one column of numbers there.
-
-    Columns that hold nothing but 0 and 1 (or −1 and 1) are classes, all others numbers, unless `kind` says so.
-    `split` is "scaffold", "random" (by `split_seed`), or a column that says train, val or test.
-    """
-    path = Path(path)
-    if not path.is_file():
-        raise InputError(f"there is no file {path}")
-    header, rows = _table(path)
-    at = smiles_column(path, header, smiles)
-    if split not in SPLITS and split not in header:
-        raise InputError(f"{path}: {unknown('split', split, [*SPLITS, *header])}")
-    wanted = _target_columns(path, header, rows, {at, *([header.index(split)] if split in header else [])}, targets)
-    values = np.array([list(_numbers(path, header, rows, column)) for column in wanted], dtype=np.float32).T
-    name = name or path.name.split(".")[0]
-    store = stored([path], name, header[at])
-    known, found = _classes(path, [header[column] for column in wanted], values[store.lines], kind)
-    texts = tuple(row[at].strip() for row in rows)
-    names = tuple(header[column] for column in wanted)
-    given: tuple[str, ...] = ()
-    if split in header:
-        column = header.index(split)
-        given = tuple(rows[row][column] for row in store.lines)
-    return Assay(name, store, texts, found, names, known, split, split_seed, given)
-
-
-def molecule_table(path: Path, smiles: str | None = None) -> tuple[list[str], list[list[str]], str | None]:
-    """(header, rows, the column of SMILES) of a table, or of a list of SMILES, where that column has no name."""
-    if not path.is_file():
-        raise InputError(f"there is no file {path}")
-    if not is_table(path):
-        return ["smiles"], [[line.text] for line in read_lines([path])], None
-    header, rows = read_cells(path)
-    return header, rows, header[smiles_column(path, header, smiles)]
-
-
-def _table(path: Path) -> tuple[list[str], list[list[str]]]:
-    if not is_table(path):
-        raise InputError(f"{path} is not a table: it must be a .csv, .tsv or .parquet file with a header")
-    return read_cells(path)
-
-
-def _target_columns(
-    path: Path, header: list[str], rows: list[list[str]], taken: set[int], wanted: Sequence[str] | None
-) -> list[int]:
-    if wanted:
-        if wrong := [name for name in wanted if name not in header]:
-            raise InputError(f"{path}: {unknown('column', wrong[0], header)}")
-        if twice := [name for name in wanted if list(wanted).count(name) > 1]:
-            raise InputError(f"{path}: the target {twice[0]!r} is named twice")
-        if used := [header[column] for column in taken if header[column] in wanted]:
-            raise InputError(f"{path}: {used[0]!r} holds the SMILES or the split, so it cannot be a target")
-        return [header.index(name) for name in wanted]
-    numeric = [i for i in range(len(header)) if i not in taken and _is_numeric(rows, i)]
-    if len(numeric) != 1:
-        found = _some([header[i] for i in numeric]) if numeric else "no column of numbers"
-        raise InputError(f"{path}: say which columns are targets (--targets A,B); there is {found}")
-    return numeric
-
-
-def _numbers(path: Path, header: list[str], rows: list[list[str]], column: int) -> Iterator[float]:
-    for number, row in enumerate(rows, 1):
-        text = row[column].strip()
-        if text.lower() in MISSING:
-            yield float("nan")
-            continue
-        try:
-            value = float(BOOLEANS.get(text.lower(), text))
-        except ValueError:
-            value = float("inf")
-        if not abs(value) < LARGEST:
-            where = f"{path}, row {number}, column {header[column]!r}"
-            raise DataError(
-                f"{where}: {text[:40]!r} is not a number, or too large; leave the cell empty if nothing was measured"
-            )
-        yield value
-
-
-def _classes(
-    path: Path, names: list[str], values: np.ndarray, kind: Kind
-) -> tuple[Literal["classification", "regression"], np.ndarray]:
-    """Which kind it is, and the values with classes 0 and 1."""
-    measured = ~np.isnan(values)
-    if not measured.any():
-        raise DataError(f"{path}: no molecule has a value for {_some(names)}")
-    seen = set(np.unique(values[measured]).tolist())
-    if kind == "regression" or (kind == "auto" and not (seen <= {0.0, 1.0} or seen <= {-1.0, 1.0})):
-        return "regression", values
-    if not (seen <= {0.0, 1.0} or seen <= {-1.0, 1.0}):
-        odd = sorted(seen - {0.0, 1.0})[0]
-        raise DataError(f"{path}: classes must be 0 and 1, not {odd:g}; for numbers take the kind 'regression'")
-    return "classification", np.where(measured, np.maximum(values, 0), values).astype(np.float32)
-
-
-def _is_numeric(rows: list[list[str]], column: int) -> bool:
-    texts = [row[column].strip() for row in rows]
-    known = [text.lower() for text in texts if text.lower() not in MISSING]
-    try:
-        return bool(known) and bool(np.isfinite([float(BOOLEANS.get(text, text)) for text in known]).all())
-    except ValueError:
-        return False
-
-
 def _is_empty(column: np.ndarray) -> bool:
     return bool(np.isnan(column).all())
 
@@ -263,19 +244,3 @@ def _is_constant(column: np.ndarray) -> bool:
 def _some(names: Sequence[str]) -> str:
     shown = ", ".join(repr(name) for name in names[:5])
     return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} more"
-
-
-@REGISTRY.register("assay")
-def assay(
-    root: str | Path | None = None,
-    path: str = "",
-    smiles: str = "",
-    targets: Sequence[str] = (),
-    kind: Kind = "auto",
-    split: str = "scaffold",
-    split_seed: int = 0,
-) -> Assay:
-    """Your own table from `data.path` (.csv, .tsv): a column of SMILES, and columns with what was measured."""
-    if not path:
-        raise DataError("data.name is 'assay', but data.path does not say which table")
-    return read_assay(Path(path).expanduser(), smiles or None, list(targets) or None, kind, split, split_seed)

@@ -49,13 +49,19 @@ def silenced() -> Any:
     return rdBase.BlockLogs()
 
 
-def parse(text: str) -> Molecule | None:
+def parse(text: str, standardize: bool = False) -> Molecule | None:
     """The molecule of a SMILES string; None where RDKit cannot read it, it has no atoms, or is longer than any drug's.
+
+    With `standardize` it is what `standardized` makes of the string.
 
     >>> parse("C=O").kinds.tolist() if parse("C=O") else None
     [1]
     """
     chem = rdkit()
+    if standardize:
+        from .standardize import standardized
+
+        text = standardized(text) or ""
     made = chem.MolFromSmiles(text) if len(text) <= MOST_CHARACTERS else None
     return None if made is None or not made.GetNumAtoms() else from_rdkit(made, text)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -12,9 +13,16 @@ from .smiles import rdkit, silenced
 
 Split = Mapping[str, np.ndarray]  # train, val, test → positions
 SHARES = (0.8, 0.1, 0.1)
+PARTS = {
+    **dict.fromkeys(("train", "training", "trn", "tr", "trainset", "trainingset"), "train"),
+    **dict.fromkeys(("val", "valid", "validation", "dev", "tune", "validationset", "calibration"), "val"),
+    **dict.fromkeys(("test", "testing", "tst", "te", "testset", "holdout", "heldout", "external"), "test"),
+}
 
 
-def scaffold_split(groups: Sequence[int] | np.ndarray, shares: tuple[float, float, float] = SHARES) -> Split:
+def scaffold_split(
+    groups: Sequence[int] | np.ndarray, shares: tuple[float, float, float] = SHARES, what: str = "scaffold"
+) -> Split:
     """Deterministic: molecules of one group, a Bemis–Murcko scaffold, stay together, the largest go first.
 
     A group goes to the training part while that has room, then to validation, else to test; as published.
@@ -35,8 +43,54 @@ def scaffold_split(groups: Sequence[int] | np.ndarray, shares: tuple[float, floa
         else:
             test += group
     if not (train and val and test):
-        share = f"{len(ordered[0])} of {len(groups)} molecules share one scaffold or have none"
-        raise DataError(f"a split by scaffold leaves a part empty: {share}; take --split random or a column")
+        share = f"{len(ordered[0])} of {len(groups)} molecules share one {what} or have none"
+        raise DataError(f"a split by {what} leaves a part empty: {share}; take --split random or a column")
+    return _checked({"train": train, "val": val, "test": test})
+
+
+def balanced_split(
+    groups: Sequence[int] | np.ndarray, seed: int, shares: tuple[float, float, float] = SHARES, what: str = "scaffold"
+) -> Split:
+    """Groups stay together and go to the parts in an order drawn by `seed`, so that splits can be repeated.
+
+    Those larger than half of the validation part are trained on, so that no part is one group alone.
+    """
+    numbers = np.asarray(groups)
+    unique, sizes = np.unique(numbers, return_counts=True)
+    count, order = len(numbers), np.random.default_rng(seed).permutation(len(unique))
+    limit = shares[1] * count / 2
+    order = np.concatenate([order[sizes[order] > limit], order[sizes[order] <= limit]])
+    room = {"train": shares[0] * count, "val": shares[1] * count, "test": shares[2] * count}
+    taken, parts = dict.fromkeys(room, 0), np.full(len(unique), "test", dtype=object)
+    for group in order:
+        # The first part with room; where none has, the one that is furthest from full.
+        fits = [part for part in room if taken[part] + sizes[group] <= room[part] + 0.5]
+        part = fits[0] if fits else max(room, key=lambda name: (room[name] - taken[name]) / room[name])
+        parts[group] = part
+        taken[part] += int(sizes[group])
+    of_molecule = parts[np.searchsorted(unique, numbers)]
+    if any(not taken[part] for part in room):
+        share = f"{sizes.max()} of {count} molecules share one {what} or have none"
+        raise DataError(f"a split by {what} leaves a part empty: {share}; take --split random or a column")
+    return _checked({part: np.flatnonzero(of_molecule == part) for part in room})
+
+
+def time_split(moments: Sequence[float] | np.ndarray, shares: tuple[float, float, float] = SHARES) -> Split:
+    """The oldest are trained on, the newest tested; molecules of one moment stay together.
+
+    >>> {part: found.tolist() for part, found in time_split([2019, 2021, 2020, 2018], (0.5, 0.25, 0.25)).items()}
+    {'train': [3, 0], 'val': [2], 'test': [1]}
+    """
+    values = np.asarray(moments, dtype=np.float64)
+    unique, counts = np.unique(values, return_counts=True)
+    if len(unique) < 3:
+        raise DataError(f"a split by time needs three different times, and there are {len(unique)}")
+    until = np.cumsum(counts) / len(values)
+    first = int(np.abs(until[:-2] - shares[0]).argmin())
+    second = first + 1 + int(np.abs(until[first + 1 : -1] - shares[0] - shares[1]).argmin())
+    order = np.argsort(values, kind="stable")
+    ends = np.cumsum(counts)[[first, second]]
+    train, val, test = np.split(order, ends)
     return _checked({"train": train, "val": val, "test": test})
 
 
@@ -48,15 +102,20 @@ def random_split(count: int, seed: int, shares: tuple[float, float, float] = SHA
 
 
 def given_split(column: Sequence[str]) -> Split:
-    """As a column of the table says: train, val (or valid, validation) and test."""
-    names = {"train": "train", "val": "val", "valid": "val", "validation": "val", "test": "test"}
+    """As a column of the table says: train, val (or valid, validation, dev) and test (or holdout)."""
     parts: dict[str, list[int]] = {"train": [], "val": [], "test": []}
     for position, text in enumerate(column):
-        name = names.get(text.strip().lower())
-        if name is None:
-            raise InputError(f"a split must be train, val or test, not {text!r} (row {position + 1})")
+        name = part_of(text)
+        if not name:
+            ways = "for dates or numbers take time:COLUMN, for series group:COLUMN"
+            raise InputError(f"a split must be train, val or test, not {text!r} (molecule {position + 1}); {ways}")
         parts[name].append(position)
     return _checked(parts)
+
+
+def part_of(text: str) -> str:
+    """ "train", "val" or "test", as people write them; "" for another word."""
+    return PARTS.get(re.sub(r"[\s_\-]+", "", text.lower()), "")
 
 
 def scaffold_groups(smiles: Iterable[str]) -> np.ndarray:

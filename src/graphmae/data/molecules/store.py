@@ -11,16 +11,10 @@ NAME/parts/     while it is being built; an interrupted build goes on from there
 
 from __future__ import annotations
 
-import json
-import shutil
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, islice
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -28,20 +22,19 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ...runtime.environment import cpu_count
-from ...runtime.errors import DataError, InputError
-from ...runtime.files import replacing, write_json
+from ...runtime.errors import DataError
+from ...runtime.files import replacing
 from ...runtime.untrusted import read_object
 from ..dataset import Dataset
 from ..graphset import GraphSet
 from .bonds import LOOP_CODE, bond_sums, bond_table
+from .columns import labels
 from .integrity import DamagedStore, check_arrays, check_codes
-from .lines import Line, read_lines
-from .smiles import ATOMS, CHIRALITIES, parse, rdkit, silenced
+from .lines import stretches
+from .sketches import from_store, packed_drawings
+from .smiles import ATOMS, CHIRALITIES, parse, silenced
 
 FORMAT = 1
-PART = 20_000  # lines a worker takes at a time
-FEW = 5_000
 ARRAYS = ("sizes", "atoms", "bonds", "kinds", "lines")
 
 
@@ -61,6 +54,8 @@ class MoleculeStore(Dataset):
     bonds: np.ndarray
     kinds: np.ndarray
     lines: np.ndarray
+    sources: tuple[Path, ...] = ()  # the files it was made of, where they are still there
+    column: str | None = None
     task = "none"
     default_recipe = "molecule/zinc"
     in_channels = ATOMS + CHIRALITIES
@@ -138,11 +133,31 @@ class MoleculeStore(Dataset):
 
     pretrain_sets = graph_sets
 
+    def some_graphs(self, most: int) -> tuple[np.ndarray, Iterator[GraphSet]]:
+        parts = stretches(len(self), most)
+        return np.concatenate([np.asarray(part) for part in parts]), map(self.graphs, parts)
+
+    def facets(self, nodes: Any = None) -> dict[str, Sequence[Any] | np.ndarray]:
+        return {"atoms": self.sizes[:, 0].astype(np.float64), "bonds": self.sizes[:, 1].astype(np.float64)}
+
+    def drawings(self, rows: Sequence[int]) -> tuple[list[bytes], list[str]]:
+        return packed_drawings(from_store(rows, *self._pointers, self.atoms, self.bonds, self.kinds))
+
     def graph_rows(self, rows: Tensor) -> Tensor:
         """One row for every string: NaN for those that are not a molecule."""
         out = rows.new_full((self.num_lines, rows.size(1)), float("nan"))
         out[torch.from_numpy(self.lines.astype("int64"))] = rows
         return out
+
+    def graph_columns(self) -> dict[str, list[str]]:
+        """`id`, where the files have names, `smiles`, and `problem`: which strings are not molecules."""
+        if not self.sources:
+            return {}
+        names, texts = labels(self.sources, self.column)
+        problem = ["not a molecule"] * len(texts)
+        for line in self.lines.tolist():
+            problem[line] = ""
+        return {**({"id": names} if any(names) else {}), "smiles": texts, "problem": problem}
 
 
 def as_graphs(name: str, sizes: np.ndarray, atoms: np.ndarray, bonds: np.ndarray, kinds: np.ndarray) -> GraphSet:
@@ -176,10 +191,12 @@ def as_graphs(name: str, sizes: np.ndarray, atoms: np.ndarray, bonds: np.ndarray
     )
 
 
-def from_smiles(texts: Sequence[str], name: str = "molecules") -> tuple[GraphSet | None, list[int]]:
+def from_smiles(
+    texts: Sequence[str], name: str = "molecules", standardize: bool = False
+) -> tuple[GraphSet | None, list[int]]:
     """(the molecules as graphs, None where there are none; which of the strings they are)."""
     silence = silenced()
-    made = [(place, found) for place, text in enumerate(texts) if (found := parse(text)) is not None]
+    made = [(place, found) for place, text in enumerate(texts) if (found := parse(text, standardize)) is not None]
     del silence
     if not made:
         return None, []
@@ -187,152 +204,3 @@ def from_smiles(texts: Sequence[str], name: str = "molecules") -> tuple[GraphSet
     sizes = np.array([(len(m.atoms), len(m.bonds)) for m in molecules], dtype=np.int64)
     atoms, bonds, kinds = (np.concatenate(part) for part in zip(*molecules, strict=True))
     return as_graphs(name, sizes, atoms, bonds, kinds), [place for place, _ in made]
-
-
-def build_store(
-    files: Sequence[str | Path],
-    folder: str | Path,
-    column: str | None = None,
-    name: str | None = None,
-    jobs: int | None = None,
-    progress: Callable[[int, int], None] | None = None,
-) -> MoleculeStore:
-    """Parse every SMILES string in `files` into a store; an interrupted build goes on where it was.
-
-    `progress` is called with the number of lines done and of bad ones among them.
-    """
-    folder, paths = Path(folder), [Path(file) for file in files]
-    made_of = {
-        "format": FORMAT,
-        "name": name or paths[0].name.split(".")[0],
-        "files": [_identity(file) for file in paths],
-        "column": column,
-    }
-    if not (folder / "meta.json").is_file():
-        rdkit()
-    _claim(folder, made_of)
-    if (folder / "meta.json").is_file():
-        return MoleculeStore.open(folder)
-    parts = folder / "parts"
-    done = bad = 0
-    for lines, wrong in _in_order(_chunks(read_lines(paths, column)), parts, jobs or cpu_count()):
-        done, bad = done + lines, bad + wrong
-        if progress is not None:
-            progress(done, bad)
-    if done == bad:
-        shutil.rmtree(folder)
-        read = "nothing" if not done else f"{done} lines and not one molecule"
-        raise DataError(f"{', '.join(map(str, paths))}: {read} to read; a line must begin with a SMILES string")
-    _join(folder, sorted(parts.glob("*.npz")))
-    _write_bad(folder, parts)
-    meta = {**made_of, "molecules": done - bad, "bad": bad, "rdkit": rdkit().rdBase.rdkitVersion}
-    write_json(folder / "meta.json", meta)
-    shutil.rmtree(parts)
-    return MoleculeStore.open(folder)
-
-
-def _identity(file: Path) -> dict[str, Any]:
-    if not file.is_file():
-        raise InputError(f"there is no file {file}")
-    return {"name": file.name, "bytes": file.stat().st_size}
-
-
-def _claim(folder: Path, made_of: dict[str, Any]) -> None:
-    """Make the folder, or refuse one that holds something else."""
-    note = folder / "parts" / "made_of.json"
-    for known in (folder / "meta.json", note):
-        if known.is_file():
-            before = read_object(known)
-            if {key: before.get(key) for key in made_of} != made_of:
-                raise InputError(f"{folder} holds molecules of other files; choose another folder")
-            return
-    if folder.exists() and any(folder.iterdir()):
-        raise InputError(f"{folder} exists and is no store of molecules; choose another folder")
-    note.parent.mkdir(parents=True, exist_ok=True)
-    note.write_text(json.dumps(made_of))
-
-
-def _chunks(lines: Iterator[Line]) -> Iterator[list[Line]]:
-    while chunk := list(islice(lines, PART)):
-        yield chunk
-
-
-def _in_order(chunks: Iterator[list[Line]], parts: Path, jobs: int) -> Iterator[tuple[int, int]]:
-    """(lines, bad lines) of every part, a few of them under way at a time; a few molecules need no other process."""
-    first = next(chunks, [])
-    if len(first) <= FEW:
-        silence = silenced()
-        yield _parse_part(first, 0, parts / "000000.npz")
-        del silence
-        return
-    waiting: deque[Future[tuple[int, int]]] = deque()
-    with ProcessPoolExecutor(jobs, get_context("spawn"), _quiet) as pool:
-        for number, chunk in enumerate(chain([first], chunks)):
-            waiting.append(pool.submit(_parse_part, chunk, number * PART, parts / f"{number:06d}.npz"))
-            if len(waiting) > 2 * jobs:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
-
-
-def _quiet() -> None:
-    global _silence
-    _silence = silenced()
-
-
-_silence: Any = None
-
-
-def _parse_part(chunk: list[Line], first: int, path: Path) -> tuple[int, int]:
-    """Parse a chunk into `path`; one that is there already is counted only."""
-    if path.is_file():
-        with np.load(path) as found:
-            return len(chunk), len(chunk) - len(found["sizes"])
-    molecules, places, bad = [], [], []
-    for place, line in enumerate(chunk):
-        made = parse(line.text)
-        if made is None or len(made.atoms) > 65_535:
-            bad.append(line)
-        else:
-            molecules.append(made)
-            places.append(first + place)
-    sizes = np.array([(len(m.atoms), len(m.bonds)) for m in molecules], dtype=np.uint16).reshape(-1, 2)
-    arrays: dict[str, np.ndarray] = {
-        "sizes": sizes,
-        "lines": np.array(places, dtype=np.uint32),
-        "atoms": np.concatenate([np.zeros((0, 2), np.uint8), *(m.atoms for m in molecules)]),
-        "bonds": np.concatenate([np.zeros((0, 2), np.uint16), *(m.bonds for m in molecules)]),
-        "kinds": np.concatenate([np.zeros(0, np.uint8), *(m.kinds for m in molecules)]),
-    }
-    if not len(sizes) or sizes[:, 0].max() < 256:
-        arrays["bonds"] = arrays["bonds"].astype(np.uint8)
-    path.with_suffix(".tsv").write_text("".join(f"{line.file}\t{line.number}\t{line.text}\n" for line in bad))
-    with replacing(path) as partial:
-        np.savez(partial, **arrays)  # type: ignore[arg-type]
-    return len(chunk), len(bad)
-
-
-def _join(folder: Path, parts: Sequence[Path]) -> None:
-    """One array of each kind, written part by part."""
-    for name in ARRAYS:
-        shapes, types = [], []
-        for part in parts:
-            with np.load(part, mmap_mode="r") as found:
-                shapes.append(found[name].shape)
-                types.append(found[name].dtype)
-        shape = (sum(shape[0] for shape in shapes), *shapes[0][1:])
-        out = np.lib.format.open_memmap(folder / f"{name}.npy", "w+", np.result_type(*types), shape)
-        at = 0
-        for part in parts:
-            with np.load(part) as found:
-                rows = found[name]
-            out[at : at + len(rows)] = rows
-            at += len(rows)
-        out.flush()
-
-
-def _write_bad(folder: Path, parts: Path) -> None:
-    with (folder / "bad.tsv").open("w") as out:
-        out.write("file\tline\ttext\n")
-        for part in sorted(parts.glob("*.tsv")):
-            out.write(part.read_text())

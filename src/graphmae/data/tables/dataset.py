@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -17,12 +17,13 @@ from torch_geometric.data import Data
 from ...runtime.errors import DataError
 from ..edge_data import EDGE_KEYS, with_loops
 from ..nodes import NodeDataset
-from .cells import as_text
+from .cells import as_text, floats, is_missing, is_numeric, strings
 from .columns import Column
 from .drift import Drift
 from .edge_columns import EdgeColumns
 from .edge_features import edge_feature_names, node_features
 from .identity import positions
+from .reading import read_table
 from .report import Report
 from .structure import NAMES, standardised
 
@@ -95,6 +96,15 @@ class TableGraph(NodeDataset):
     def node_ids(self) -> pa.ChunkedArray | None:
         return self.ids
 
+    def facets(self, nodes: Any = None) -> dict[str, Sequence[Any] | np.ndarray]:
+        """Of private tables nothing but the structure: names and words are not to leave them."""
+        if self.treatment.get("private"):
+            return {key: value for key, value in super().facets().items() if key in ("neighbours", "split")}
+        return {**super().facets(), **({} if nodes is None else table_facets(nodes, self))}
+
+    def label_names(self) -> tuple[str, Sequence[str]]:
+        return names_of(self.treatment).get("label") or "class", self.classes
+
     def check_labels(self) -> None:
         if "y" not in self.graphs[0]:
             known = names_of(self.treatment).get("label")
@@ -112,6 +122,32 @@ class TableGraph(NodeDataset):
             roles = further.weight is not None, further.time is not None
             names += edge_feature_names(columns, *roles, bool(self.treatment["directed"]))
         return names + list(NAMES) * bool(self.treatment.get("structure"))
+
+
+def table_facets(nodes: Any, graph: TableGraph) -> dict[str, Sequence[Any] | np.ndarray]:
+    """The columns of the node table but those of ids and labels, one value per node of the graph."""
+    table = read_table(nodes, lambda names: [graph.id_name])
+    if graph.id_name not in table.column_names:
+        return {}
+    place, first = graph.nodes_of(table.column(graph.id_name)), dict[int, int]()
+    for row, node in enumerate(place.tolist()):
+        first.setdefault(node, row)
+    rows = pa.array([first.get(node) for node in range(int(graph.graphs[0].num_nodes))], pa.int64())
+    known = {graph.id_name, names_of(graph.treatment).get("label"), names_of(graph.treatment).get("split")}
+    out: dict[str, Sequence[Any] | np.ndarray] = {}
+    for name in table.column_names:
+        if name not in known and not pa.types.is_nested(table.column(name).type):
+            cells = table.column(name).take(rows)
+            out[name] = _facet(cells)
+    return out
+
+
+def _facet(cells: pa.ChunkedArray) -> Sequence[Any] | np.ndarray:
+    """Numbers as numbers, everything else as text."""
+    if is_numeric(cells.type):
+        return floats(cells)
+    missing = is_missing(cells)
+    return [None if gone else text for gone, text in zip(missing.tolist(), strings(cells).tolist(), strict=True)]
 
 
 def names_of(treatment: Mapping[str, Any]) -> Mapping[str, str]:

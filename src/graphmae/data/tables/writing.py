@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +21,15 @@ def write_rows(
     ids: pa.ChunkedArray | None = None,
     names: Sequence[str] = (),
     id_name: str = "id",
+    beside: Mapping[str, Sequence[str]] | None = None,
 ) -> None:
     """`z` [rows, width] as .npy (numbers alone), .npz (`embeddings`, `ids`), .csv or .parquet (`id_name`, z0, z1, …).
 
-    A .csv without ids has no header. Nothing is left half-written.
+    `beside` are columns of text instead of ids; cells of rows without numbers are then empty, not NaN. A .csv without
+    either has no header. Nothing is left half-written.
     """
+    if beside:
+        ids = pa.chunked_array([pa.array(beside.get("id", next(iter(beside.values()))), pa.string())])
     names = list(names) or [f"z{i}" for i in range(z.shape[1])]
     if ids is not None and id_name in names and out.suffix in (".csv", ".parquet"):
         raise InputError(
@@ -43,8 +47,10 @@ def write_rows(
         elif out.suffix == ".csv" and ids is None:
             np.savetxt(partial, z, delimiter=",", fmt="%.9g")
         else:
-            columns = {id_name: ids} if ids is not None else {}
-            columns |= {name: pa.array(np.ascontiguousarray(z[:, i])) for i, name in enumerate(names)}
+            columns = dict(beside) if beside else {id_name: ids} if ids is not None else {}
+            columns |= {
+                name: pa.array(np.ascontiguousarray(z[:, i]), from_pandas=bool(beside)) for i, name in enumerate(names)
+            }
             _write(pa.table(columns), partial)
 
 

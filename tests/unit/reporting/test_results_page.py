@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
-from graphmae.report import Entry, write_ledger
-from graphmae.report.ablations import decay_table, effects_table
-from graphmae.report.figures import figures
-from graphmae.report.page import blocks, graph_gain, graph_table, node_table
+from graphmae.reporting import Entry, write_ledger
+from graphmae.reporting.ablations import decay_table, effects_table
+from graphmae.reporting.figures import figures
+from graphmae.reporting.results_page import blocks, graph_gain, graph_table, node_table
 
 
 def fold(test: float, inner: float) -> dict[str, list[float]]:
@@ -96,5 +96,5 @@ def test_an_empty_ledger_gives_a_page_and_figures(tmp_path: Path) -> None:
 
 
 def test_reports_know_no_torch() -> None:
-    code = "import sys, graphmae.report.page, graphmae.report.figures; sys.exit('torch' in sys.modules)"
+    code = "import sys, graphmae.reporting.results_page, graphmae.reporting.figures; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0

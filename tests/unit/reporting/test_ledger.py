@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from graphmae.report import Entry, Experiment, entry_of, experiments_of, read_ledger, write_ledger
-from graphmae.report.comparison import Comparison
-from graphmae.report.ledger import cell, compared, nested, paired
+from graphmae.reporting import Entry, Experiment, entry_of, experiments_of, read_ledger, write_ledger
+from graphmae.reporting.comparison import Comparison
+from graphmae.reporting.ledger import cell, compared, nested, paired
 from graphmae.results import Result
 
 

@@ -1,0 +1,129 @@
+"""Predictions for new molecules: of a few strings, or of a library in a file."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from .. import pretrained
+from ..data.molecules.library import library_rows
+from ..data.sources import sha256
+from ..experiments.library import Columns, Order, predict_library
+from ..finetuning import AutomaticPredictor, Committee, Predictor
+from ..runtime.device import numerics, resolve_device
+from ..runtime.errors import InputError, unknown
+from ..runtime.files import check_out
+
+FORMATS = (".csv", ".tsv")
+AT_ONCE = 8192
+
+
+def predict(
+    model: Predictor | AutomaticPredictor | Committee | str | Path,
+    molecules: Sequence[str] | str | Path,
+    *,
+    smiles: str | None = None,
+    out: str | Path | None = None,
+    sort: str = "",
+    top: int = 0,
+    device: str = "auto",
+    details: bool = False,
+) -> Tensor | dict[str, list[Any]]:
+    """[rows, targets]: probabilities of class 1, or numbers; NaN for strings that are not molecules.
+
+    `model` is the folder of a run, whose seeds predict together, or a predictor. `molecules` are SMILES, or a file of
+    them: .smi, or a table with a column `smiles`. With `details` of a list, a dictionary of columns instead: for each
+    target the prediction, its spread and, of numbers, an interval; then the nearest training molecule and whether the
+    molecule is in the predictor's domain.
+
+    With `out` (.csv, .tsv) every row of the file is also written there with these columns, in its order or sorted:
+    `sort` is a target, highest first ("-NAME": lowest first), `top` how many rows are kept. Libraries are predicted in
+    parts on all cores, in memory that does not depend on their size; the same call goes on where one was interrupted.
+
+    >>> predict("runs/assay", ["CCO", "c1ccccc1"])  # doctest: +SKIP
+    >>> predict("runs/assay", "library.smi", out="best.csv", top=100)  # doctest: +SKIP
+    """
+    check_out(out, FORMATS)
+    if top < 0:
+        raise InputError(f"top must be at least 1, not {top}")
+    used = resolve_device(device)
+    if isinstance(molecules, str | Path):
+        if details:
+            raise InputError("details are for a list of SMILES; of a file they are in the table that `out` names")
+        return _of_file(model, Path(molecules), smiles, out, sort, top, used)
+    if out is not None or sort or top:
+        raise InputError("out, sort and top are for a file of molecules; of a list the predictions are returned")
+    if not molecules:
+        raise InputError("there are no molecules to predict for")
+    committee = _committee(model)
+    values = torch.full((len(molecules), len(committee.names)), float("nan"))
+    columns = Columns(committee.names, committee.kind, committee.automatic is not None)
+    cells = {name: [""] * len(molecules) for name in columns.header}
+    with numerics(used):
+        for first in range(0, len(molecules), AT_ONCE):
+            texts = list(molecules[first : first + AT_ONCE])
+            found = committee.featurize(texts)
+            answers = committee.answer(found, used)
+            values[torch.from_numpy(found.rows + first)] = torch.from_numpy(answers.values).float()
+            if details:
+                for row, line in zip(found.rows, columns.rows(committee, answers), strict=True):
+                    for name, cell in zip(columns.header, line, strict=True):
+                        cells[name][first + row] = cell
+    return {name: [_value(cell) for cell in column] for name, column in cells.items()} if details else values
+
+
+def _value(cell: str) -> Any:
+    try:
+        return float(cell)
+    except ValueError:
+        return cell
+
+
+def _committee(model: Predictor | AutomaticPredictor | Committee | str | Path) -> Committee:
+    if isinstance(model, str | Path):
+        return pretrained.load_committee(model)
+    return model if isinstance(model, Committee) else Committee((model,))
+
+
+def _of_file(
+    model: Any, path: Path, smiles: str | None, out: str | Path | None, sort: str, top: int, device: torch.device
+) -> Tensor:
+    committee = _committee(model)
+    order = _order(committee, sort, top)
+    header, rows = library_rows(path, smiles)
+    if out is None:
+        if order is not None:
+            raise InputError("sort and top are for a table that is written; name it with out")
+        found = predict(committee, [text for _, text in rows], device=str(device))
+        assert isinstance(found, Tensor)
+        return found
+    source = model if isinstance(model, str | Path) else committee
+    made_of = {
+        "molecules": sha256(path), "column": smiles or "", "model": _identity(model), "sort": sort, "top": bool(top)
+    }  # fmt: skip
+    with numerics(device):
+        values = predict_library(source, header, rows, Path(out), made_of, order=order, top=top, device=device)
+    return torch.from_numpy(np.ascontiguousarray(values))
+
+
+def _order(committee: Committee, sort: str, top: int) -> Order | None:
+    if not sort:
+        return Order(0) if top else None
+    name = sort if sort in committee.names else sort.removeprefix("-")
+    if name not in committee.names:
+        raise InputError(unknown("target to sort by", sort, committee.names))
+    return Order(committee.names.index(name), descending=name == sort)
+
+
+def _identity(model: Any) -> str:
+    """Which model it is, by the content of its folder; a predictor in memory is never the same."""
+    if not isinstance(model, str | Path):
+        return f"in memory, {id(model)}"
+    files = [seed / "model.safetensors" for seed in pretrained.find_seeds(model)]
+    return hashlib.sha256("".join(sha256(file) for file in files).encode()).hexdigest()

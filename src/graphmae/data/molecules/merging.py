@@ -1,0 +1,185 @@
+"""From rows to molecules: standardised, and those measured several times made one. Needs RDKit, imports no torch."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from ...runtime.errors import DataError
+from .measurements import Measurements, Refused, division_column
+from .smiles import rdkit, silenced
+from .splits import part_of
+from .standardize import Standardized, standardize
+
+Duplicates = Literal["merge", "refuse", "keep"]
+
+
+@dataclass(frozen=True)
+class Merged:
+    """M molecules.
+
+    Attributes:
+        smiles: [M] what is stored.
+        rows: [M] the rows of the file each was measured in, the first one first.
+        values, bounds: [M, T] as in `Measurements`.
+    """
+
+    smiles: list[str]
+    rows: list[list[int]]
+    values: np.ndarray
+    bounds: np.ndarray
+
+
+def merged(
+    found: Measurements,
+    split: str,
+    standardized: bool = True,
+    duplicates: Duplicates = "merge",
+    unmeasured: bool = False,
+) -> Merged:
+    """One entry per molecule; what is left out, and why, is added to `found.refused` and `found.notes`.
+
+    Rows of the same molecule are one: the median of numbers, the class all of them have; where they have both, the
+    value is left out. Rows without a value are kept only if `unmeasured`.
+    """
+    texts = _written(found, standardized)
+    usable = _usable(found, texts, unmeasured)
+    groups: dict[str, list[int]] = {}
+    if duplicates == "keep":
+        lists = [[row] for row in usable]
+    else:
+        keys = texts if standardized else _canonical(texts, usable)
+        for row in usable:
+            groups.setdefault(keys[row], []).append(row)
+        if split == division_column(split):
+            _one_part(found, groups)
+        lists = [rows for rows in groups.values() if rows]
+    several = [rows for rows in lists if len(rows) > 1]
+    if several and duplicates == "refuse":
+        raise DataError(
+            f"{found.file}: {len(several):,} molecules are in several rows, the first in {_rows(several[0])}; "
+            "--set data.duplicates=merge makes them one, keep leaves them as they are"
+        )
+    values, bounds, gone = _medians(found, lists)
+    kept = [i for i in range(len(lists)) if i not in gone]
+    if several:
+        rule = "class all rows agree on" if found.kind == "classification" else "median"
+        found.notes.append(
+            f"{sum(map(len, several)):,} rows are of {len(several):,} molecules that were measured several times, and "
+            f"were merged: the {rule} counts (data.duplicates)"
+        )
+    return Merged([texts[lists[i][0]] for i in kept], [lists[i] for i in kept], values[kept], bounds[kept])
+
+
+def _written(found: Measurements, standardized: bool) -> list[str]:
+    """[R] how every molecule is written; "" where it is not one, which only standardising finds out here."""
+    if not standardized:
+        return found.smiles
+    rdkit()
+    silence = silenced()
+    made = {text: standardize(text) for text in dict.fromkeys(found.smiles)}
+    del silence
+    for text in _changes([made[text] for text in found.smiles]):
+        found.notes.append(text)
+    return [made[text].smiles or "" for text in found.smiles]
+
+
+def _changes(made: list[Standardized]) -> list[str]:
+    removed = Counter(one.removed for one in made if one.removed)
+    neutral = sum(one.neutralized for one in made)
+    parts = [f"{removed['salt']:,} had a salt or solvent, which was removed"] if removed["salt"] else []
+    parts += [f"{removed['mixture']:,} are mixtures, of which the largest part was kept"] if removed["mixture"] else []
+    parts += [f"{neutral:,} were neutralised or rewritten"] if neutral else []
+    return (
+        [f"standardised: of {len(made):,} rows {'; '.join(parts)} (data.standardize=false does not)"] if parts else []
+    )
+
+
+def _usable(found: Measurements, texts: list[str], unmeasured: bool) -> list[int]:
+    usable, gone = [], {refused.row for refused in found.refused if not refused.column}
+    measured = ~np.isnan(found.values).all(axis=1)
+    for row, text in enumerate(texts):
+        if row in gone:
+            continue
+        if not found.smiles[row]:
+            found.refused.append(Refused(row, "", "it has no structure"))
+        elif not text:
+            found.refused.append(Refused(row, "", "not a molecule"))
+        elif not measured[row] and not unmeasured:
+            found.refused.append(Refused(row, "", "nothing was measured"))
+        else:
+            usable.append(row)
+    return usable
+
+
+def _canonical(texts: list[str], rows: list[int]) -> dict[int, str]:
+    """How RDKit writes the molecules of some rows; what is not a molecule stays as it is, and is found out later."""
+    chem, silence = rdkit(), silenced()
+    made = {row: chem.MolFromSmiles(texts[row]) for row in rows}
+    del silence
+    return {row: texts[row] if mol is None else chem.MolToSmiles(mol) for row, mol in made.items()}
+
+
+def _one_part(found: Measurements, groups: dict[str, list[int]]) -> None:
+    """Where the file itself says who is trained on, a molecule is in one part: the training one before the others."""
+    order = ("train", "val", "test")
+    straddling = 0
+    for key, rows in groups.items():
+        parts = {row: part_of(found.marks[row]) for row in rows}
+        first = min(parts.values(), key=lambda part: order.index(part) if part in order else 3)
+        others = [row for row in rows if parts[row] != first]
+        straddling += bool(others)
+        for row in others:
+            found.refused.append(Refused(row, "", f"the same molecule is in the {first} part"))
+        groups[key] = [row for row in rows if parts[row] == first]
+    if straddling:
+        found.notes.append(
+            f"{straddling:,} molecules are in several parts of the split: they stay in one, train before val"
+        )
+
+
+def _medians(found: Measurements, lists: list[list[int]]) -> tuple[np.ndarray, np.ndarray, set[int]]:
+    """(values [M, T], bounds [M, T], molecules that have no value left)."""
+    values, bounds = (array[[rows[0] for rows in lists]].copy() for array in (found.values, found.bounds))
+    gone: set[int] = set()
+    clashes: Counter[str] = Counter()
+    for place, rows in enumerate(lists):
+        if len(rows) == 1:
+            continue
+        clash = []
+        for column, name in enumerate(found.names):
+            cells, signs = found.values[rows, column], found.bounds[rows, column]
+            known = ~np.isnan(cells)
+            values[place, column], bounds[place, column] = _together(cells[known], signs[known], found.kind)
+            if known.any() and np.isnan(values[place, column]):
+                clash.append(name)
+                reason = "both classes were measured" if found.kind == "classification" else "its bounds contradict"
+                found.refused.extend(Refused(row, name, f"{reason} of this molecule ({_rows(rows)})") for row in rows)
+        clashes.update(clash)
+        if np.isnan(values[place]).all():
+            gone.add(place)
+    for name, count in clashes.items():
+        found.notes.append(f"{name!r}: {count:,} molecules have contradicting values, which were left out")
+    return values, bounds, gone
+
+
+def _together(values: np.ndarray, signs: np.ndarray, kind: str) -> tuple[float, int]:
+    """The value of a molecule measured several times; NaN where its values contradict each other."""
+    if not len(values):
+        return float("nan"), 0
+    if kind == "classification":
+        return (float(values[0]), 0) if (values == values[0]).all() else (float("nan"), 0)
+    exact = values[signs == 0]
+    if len(exact):
+        return float(np.median(exact)), 0
+    if len(set(signs.tolist())) > 1:
+        return float("nan"), 0
+    return float(values.max() if signs[0] > 0 else values.min()), int(signs[0])  # the bound that says most
+
+
+def _rows(rows: list[int]) -> str:
+    shown = ", ".join(str(row + 1) for row in rows[:5])
+    return f"rows {shown}" + (f" and {len(rows) - 5} more" if len(rows) > 5 else "")

@@ -1,0 +1,152 @@
+"""From the folder of a run to what the report page shows of it: a `reporting.page.Sheet`."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from .. import pretrained
+from ..data import REGISTRY, Dataset
+from ..data.open import open_dataset
+from ..finetuning import Predictor, predict_graphs
+from ..reporting import records
+from ..reporting.page import Prediction, Sheet
+from ..results import Result
+from ..runtime.device import numerics
+from ..runtime.errors import DataError, InputError
+from ..runtime.untrusted import read_object
+from .folder import RunFolder
+from .points import points_of
+
+ROLES = ("id", "source", "target", "weight", "time", "label", "split")
+logger = logging.getLogger("graphmae")
+
+
+def collect(
+    folder: RunFolder,
+    device: torch.device,
+    *,
+    root: str | Path | None = None,
+    data: Any = None,
+    columns: Sequence[str] | None = None,
+) -> Sheet:
+    """What there is to show of a run, of one pre-training, or of a comparison.
+
+    The data is opened again as the recipe says, or is `data`; where it cannot be had, the page has no map and a note.
+    `columns` are those of the user's table to show; None: all, up to 16.
+    """
+    if folder.kind == "comparison":
+        return records.comparison(folder.path)
+    result = Result.load(folder.path / "result.json") if folder.kind == "run" else None
+    recipe = folder.stored_recipe() or (result.config if result is not None else {})
+    seeds = sorted(
+        folder.path.glob("seed-*/metrics.jsonl"), key=lambda p: int("0" + "".join(filter(str.isdigit, p.parent.name)))
+    )
+    curves = [
+        records.curve_of(path.parent.name.replace("-", " "), path)
+        for path in seeds or [folder.metrics]
+        if path.is_file()
+    ]
+    sheet = Sheet(
+        name=folder.path.resolve().name,
+        title=records.title_of(recipe),
+        facts=records.facts_of(recipe, result, folder.path),
+        settings=records.settings_of(recipe, result.recipe if result is not None else ""),
+        reasons=records.reasons_of(recipe),
+        curves=[curve for curve in curves if curve.epochs],
+        machine=records.machine_of(result.to_dict() if result is not None else folder.read_environment()),
+    )
+    if result is not None:
+        scores = records.scores_of(result)
+        told = [records.outcome(result, scores)] if scores else []
+        sheet = replace(
+            sheet, metric=result.metric, scores=scores, tables=[records.score_table(result)], sentences=told
+        )
+    return _with_model(sheet, folder, recipe, device, root, data, columns)
+
+
+def _with_model(
+    sheet: Sheet,
+    folder: RunFolder,
+    recipe: Mapping[str, Any],
+    device: torch.device,
+    root: str | Path | None,
+    data: Any,
+    columns: Sequence[str] | None,
+) -> Sheet:
+    """The sheet with everything that needs the model and the data."""
+    try:
+        where = pretrained.find_checkpoint(folder.path)
+        kind = str(read_object(where / "config.json").get("kind", "pretrained"))
+        model = pretrained.load_predictor(where) if kind == "predictor" else pretrained.load(where)
+    except InputError as error:
+        return replace(sheet, notes=[*sheet.notes, f"There is no map, as there is no model: {error}."])
+    try:
+        dataset = _opened(recipe, model.inputs, root, data)
+    except (DataError, InputError) as error:
+        return replace(sheet, notes=[*sheet.notes, f"There is no map, as the data cannot be had: {error}."])
+    nodes = _node_table(recipe, data)
+    with numerics(device):
+        if isinstance(model, Predictor):
+            points, spectrum = points_of(
+                model.encoder, dataset, device, readout=model.readout.split("+"), nodes=nodes, columns=columns
+            )
+            sheet = replace(sheet, predictions=_predictions(model, dataset, device))
+        else:
+            readout = str(recipe.get("evaluation", {}).get("readout", "mean")).split("+")
+            points, spectrum = points_of(
+                model.reader, dataset, device, reconstructs=model if hasattr(model, "reconstruct") else None,
+                readout=readout, nodes=nodes, columns=columns,
+            )  # fmt: skip
+    notes = list(sheet.notes)
+    if len(list(folder.path.glob("seed-*/config.json"))) > 1:
+        notes.append(f"Map, reconstruction and predictions are those of {where.name.replace('-', ' ')}.")
+    return replace(sheet, points=points, spectrum=spectrum, notes=notes)
+
+
+def _opened(recipe: Mapping[str, Any], inputs: Mapping[str, Any], root: str | Path | None, data: Any) -> Dataset:
+    """The data of a run, treated as the model's was."""
+    if data is not None:
+        return open_dataset(data, root, _roles(recipe), inputs, quiet=True)
+    section = dict(recipe.get("data", {}))
+    name = str(section.pop("name", "memory"))
+    if name == "tables":
+        edges = section.get("edges", [])
+        paths = [*([section["nodes"]] if section.get("nodes") else []), *([edges] if isinstance(edges, str) else edges)]
+        return open_dataset(paths, root, _roles(recipe), inputs, quiet=True)
+    if name == "file":
+        return open_dataset(section.get("path", ""), root, None, inputs, quiet=True)
+    return REGISTRY.build(name, root=root, **section)
+
+
+def _roles(recipe: Mapping[str, Any]) -> dict[str, Any]:
+    return {role: recipe.get("data", {}).get(role) for role in ROLES if recipe.get("data", {}).get("name") == "tables"}
+
+
+def _node_table(recipe: Mapping[str, Any], data: Any) -> Any:
+    """The node table of a run, where it has one: a path, or what was handed over."""
+    if data is not None:
+        pair = isinstance(data, list | tuple) and len(data) > 1
+        is_table = pair and (isinstance(data[0], str | Path | dict) or hasattr(data[0], "columns"))
+        return data[0] if is_table else None
+    section = recipe.get("data", {})
+    return section.get({"tables": "nodes", "assay": "path"}.get(str(section.get("name")), "")) or None
+
+
+def _predictions(model: Predictor, dataset: Any, device: torch.device) -> list[Prediction]:
+    """Of the test molecules, one entry for every target that was measured there."""
+    answers = predict_graphs(model, dataset.graphs(), device).numpy()
+    test, out = dataset.split["test"], []
+    for column, name in enumerate(model.names):
+        measured, predicted = dataset.scored[test, column], answers[test, column]
+        known = ~torch.from_numpy(measured).isnan().numpy()
+        if known.any():
+            out.append(
+                Prediction(name, model.kind, measured[known].astype("float64"), predicted[known].astype("float64"))
+            )
+    return out

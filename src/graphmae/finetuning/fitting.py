@@ -1,0 +1,275 @@
+"""How an automatic predictor is made: members compared in folds of the training part, weighed, calibrated, refitted."""
+
+from __future__ import annotations
+
+import copy
+import logging
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from ..config import Finetune
+from ..data.molecules import Assay
+from ..data.molecules.featurized import Featurized, featurize
+from ..inference.molecules import embed_molecules
+from . import members as library
+from .automatic import AutomaticPredictor, mean_of_tuned
+from .calibration import Conformal, Platt, coverage, expected_calibration_error, logistic
+from .domain import Domain
+from .encoders import Task, choose_way, epochs_for, train_each
+from .folds import grouped_folds, random_folds
+from .members import FINETUNED, SPECS, Blocks, Fitted
+from .predictor import Predictor
+from .stack import Choice, as_logits, choose, combined, score, spread_of
+
+logger = logging.getLogger("graphmae")
+LARGEST_GROUP = 0.5  # of the training molecules: one scaffold with more leaves too little to train on beside it
+
+
+@dataclass(frozen=True)
+class Parts:
+    """An assay as it is fitted to: positions to train on and to test on, features of all molecules, folds of the
+    training rows."""
+
+    train: np.ndarray
+    test: np.ndarray
+    blocks: Blocks
+    y: np.ndarray
+    folds: np.ndarray
+    grouped: bool
+
+
+def fit_automatic(
+    encoder: nn.Module,
+    assay: Assay,
+    settings: Finetune,
+    seed: int,
+    device: torch.device,
+    folder: Path | None = None,
+    label: str = "finetune",
+) -> tuple[AutomaticPredictor, dict[str, dict[str, float]], np.ndarray]:
+    """(the predictor, a row of scores for it and for every member, predictions [M, T] for all molecules).
+
+    Molecules of the training part are predicted by models of folds they are not in.
+
+    Everything is chosen inside the training part, which is what the split calls train and val; the test part is
+    predicted once, by the finished models. With a `folder`, trainings that are finished are kept there to resume from.
+    """
+    began = time.monotonic()
+    parts = _parts(encoder, assay, settings, seed, device)
+    names, kind, y = _names(settings, parts), assay.kind, parts.y[parts.train]
+    logger.info(
+        "%s: %d molecules to train on, %d to test on; %d folds %s; members: %s", label, len(parts.train),
+        len(parts.test), settings.folds, "by scaffold" if parts.grouped else "by chance", ", ".join(names),
+    )  # fmt: skip
+    guesses, chosen = _compare(names, parts, kind, seed, label)
+    facts: dict[str, Any] = {
+        "settings": {name: value for name, value in chosen.items() if len(SPECS[name].settings) > 1}
+    }
+    tuned: list[Predictor] = []
+    if FINETUNED in names:
+        tuned, guesses[FINETUNED], facts["finetuning"] = _tuned(encoder, assay, settings, parts, seed, device, folder)
+    as_seen, platts = as_logits(guesses, y) if kind == "classification" else (guesses, {})
+    choice = choose(as_seen, y, parts.folds, kind)
+    logger.info("%s: %s", label, _shown(choice))
+    training = {name: block[parts.train] for name, block in parts.blocks.items()}
+    fitted = [library.fit(name, chosen[name], training, y, kind, seed) for name in chosen]
+    kept = [member for member in fitted if member.name in choice.weights]
+    uses = [predictor for predictor in tuned if FINETUNED in choice.weights]
+    predictor = AutomaticPredictor(
+        assay.names, kind, settings.readout, dict(assay.treatment), encoder.cpu().eval(), uses, kept, choice.weights,
+        {name: platts[name] for name in choice.weights} if platts else {},
+    )  # fmt: skip
+    facts |= _calibrate(predictor, as_seen, choice, y, parts.folds, settings.level)
+    predictor.domain = _domain(predictor, assay, parts, device, seed)
+    rows, answers = _test_rows(predictor, fitted, tuned, choice, assay, parts, device)
+    answers[parts.train] = _share(predictor, combined(as_seen, choice.weights))
+    predictor.report = {
+        "way": choice.way, "weights": choice.weights, "inner": choice.scores, "tried": choice.tried,
+        "folds": settings.folds, "grouped": parts.grouped, **facts, "seconds": round(time.monotonic() - began, 1),
+    }  # fmt: skip
+    return predictor, rows, answers
+
+
+def _share(predictor: AutomaticPredictor, middle: np.ndarray) -> np.ndarray:
+    return middle if predictor.platt is None else predictor.platt(middle)
+
+
+def features_of(assay: Assay) -> tuple[np.ndarray, np.ndarray]:
+    """(counts of ECFP4 [M, 2048], descriptors [M, 109]) of an assay's molecules, kept beside them."""
+    made: list[Featurized] = []
+
+    def once() -> Featurized:
+        if not made:
+            made.append(featurize(assay.smiles))
+        return made[0]
+
+    counts = assay.store.derived("ecfp-counts", lambda: once().counts)
+    descriptors = assay.store.derived("descriptors", lambda: once().descriptors)
+    return counts, descriptors
+
+
+def _parts(encoder: nn.Module, assay: Assay, settings: Finetune, seed: int, device: torch.device) -> Parts:
+    train = np.sort(np.concatenate([assay.split["train"], assay.split["val"]]))
+    counts, descriptors = features_of(assay)
+    (embedding,) = embed_molecules([copy.deepcopy(encoder).eval()], assay.graphs(), settings.readout, device)
+    blocks = {"embedding": embedding.numpy(), "ecfp": counts, "descriptors": descriptors}
+    groups = assay.groups[train]
+    sizes = np.unique(groups, return_counts=True)[1]
+    fits = len(sizes) >= settings.folds and bool(sizes.max() <= LARGEST_GROUP * len(train))
+    grouped = assay.division != "random" and fits
+    if assay.division != "random" and not fits:
+        logger.warning(
+            "%s: %d of %d training molecules share one scaffold or have none, so folds are made by chance",
+            assay.name, sizes.max(), len(train),
+        )  # fmt: skip
+    y = np.asarray(assay.targets, dtype=np.float64)
+    balanced = y[train] if assay.kind == "classification" else None
+    folds = grouped_folds(groups, settings.folds, seed, balanced) if grouped else None
+    folds = random_folds(len(train), settings.folds, seed) if folds is None else folds
+    return Parts(train, assay.split["test"], blocks, y, folds, grouped)
+
+
+def _names(settings: Finetune, parts: Parts) -> list[str]:
+    rows, targets = len(parts.train), parts.y.shape[1]
+    if "auto" not in settings.members:
+        return list(dict.fromkeys(settings.members))
+    return [FINETUNED, *(name for name in SPECS if library.affordable(name, rows, targets))]
+
+
+def _compare(
+    names: list[str], parts: Parts, kind: Any, seed: int, label: str
+) -> tuple[dict[str, np.ndarray], dict[str, float]]:
+    """(name → predictions for the training molecules by models that had not seen them, name → its best setting)."""
+    guesses, chosen = {}, {}
+    y = parts.y[parts.train]
+    for name in [name for name in names if name != FINETUNED]:
+        began, tried = time.monotonic(), {}
+        for setting in SPECS[name].settings:
+            out = np.full(y.shape, np.nan)
+            for fold in np.unique(parts.folds):
+                rest, own = parts.train[parts.folds != fold], parts.train[parts.folds == fold]
+                model = library.fit(name, setting, _rows(parts, rest), parts.y[rest], kind, seed)
+                out[parts.folds == fold] = model.predict(_rows(parts, own))
+            tried[setting] = out
+        scored = {setting: score(out, y, kind) for setting, out in tried.items()}
+        chosen[name] = max(scored, key=lambda setting: scored[setting])
+        guesses[name] = tried[chosen[name]]
+        logger.info("%s: %s %.4g (%.0f s)", label, name, abs(scored[chosen[name]]), time.monotonic() - began)
+    return guesses, chosen
+
+
+def _rows(parts: Parts, positions: np.ndarray) -> dict[str, np.ndarray]:
+    return {name: block[positions] for name, block in parts.blocks.items()}
+
+
+def _tuned(
+    encoder: nn.Module, assay: Assay, settings: Finetune, parts: Parts, seed: int, device: torch.device,
+    folder: Path | None,
+) -> tuple[list[Predictor], np.ndarray, dict[str, Any]]:  # fmt: skip
+    """(one fine-tuned predictor for each fold, what each says of the molecules of its fold, how it was done)."""
+    rows = len(parts.train)
+    epochs = settings.epochs or epochs_for(round(rows * (1 - 1 / settings.folds)))
+    batch = settings.batch_size if rows < 5_000 else max(settings.batch_size, 64)
+    made = replace(settings, epochs=epochs, batch_size=batch)
+    targets = assay.targets.astype(np.float32)
+    base = Task(
+        0, encoder.cpu(), assay.graphs(), targets, parts.train, parts.train, assay.names, assay.kind, made, seed,
+        epochs, str(device),
+    )  # fmt: skip
+    found = choose_way(base, parts.folds, folder)
+    way = replace(made, mode=found.way.mode, lr=found.way.lr, dropout=found.way.dropout)  # type: ignore[arg-type]
+    tasks = [
+        replace(base, number=number, settings=way, train=parts.train[parts.folds != fold], last=found.epochs,
+                wanted=parts.train[parts.folds == fold], seed=seed + number)
+        for number, fold in enumerate(np.unique(parts.folds))
+    ]  # fmt: skip
+    trained, out, tuned = train_each(tasks, folder, "fold"), np.full((rows, len(assay.names)), np.nan), []
+    for task, result in zip(tasks, trained, strict=True):
+        out[parts.folds == task.number] = result.answers
+        predictor = Predictor(copy.deepcopy(encoder).cpu(), assay.names, assay.kind, settings.readout, way.dropout)
+        predictor.load_state_dict(result.state)
+        predictor.inputs = dict(assay.treatment)
+        tuned.append(predictor.eval())
+    sign = 1 if assay.kind == "classification" else -1
+    tried = {name: sign * value for name, value in found.tried.items()}
+    return tuned, out, {"way": str(found.way), "epochs": found.epochs, "tried": tried, "encoders": len(tuned)}
+
+
+def _calibrate(
+    predictor: AutomaticPredictor, guesses: Mapping[str, np.ndarray], choice: Choice, y: np.ndarray,
+    folds: np.ndarray, level: float,
+) -> dict[str, Any]:  # fmt: skip
+    """Fit probabilities or intervals to what was predicted out of the folds; report how good they are on others."""
+    middle, spread = combined(guesses, choice.weights), spread_of(guesses, choice.weights)
+    if predictor.kind == "classification":
+        predictor.platt = Platt.fit(middle, y)
+        held = np.full(y.shape, np.nan)
+        for fold in np.unique(folds):
+            held[folds == fold] = Platt.fit(middle[folds != fold], y[folds != fold])(middle[folds == fold])
+        return {
+            "calibration_error": {
+                "before": round(expected_calibration_error(logistic(middle), y), 3),
+                "after": round(expected_calibration_error(held, y), 3),
+            }
+        }
+    predictor.conformal = Conformal.fit(middle, spread, y, level)
+    half = np.full(y.shape, np.nan)
+    for fold in np.unique(folds):
+        own = folds == fold
+        half[own] = Conformal.fit(middle[~own], spread[~own], y[~own], level).half_width(spread[own])
+    return {"coverage": {"level": 100 * level, "inner": round(coverage(middle - half, middle + half, y), 2)}}
+
+
+def _domain(predictor: AutomaticPredictor, assay: Assay, parts: Parts, device: torch.device, seed: int) -> Domain:
+    embedding = parts.blocks["embedding"]
+    if not predictor.reads_frozen:
+        embedding = embed_molecules([predictor.tuned[0].encoder], assay.graphs(), predictor.readout, device)[0].numpy()
+    smiles, ids = (tuple(values[row] for row in parts.train) for values in (assay.smiles, assay.ids or assay.smiles))
+    return Domain.fit(parts.blocks["ecfp"][parts.train], embedding[parts.train], smiles, ids, seed)
+
+
+def _test_rows(
+    predictor: AutomaticPredictor, fitted: list[Fitted], tuned: list[Predictor], choice: Choice, assay: Assay,
+    parts: Parts, device: torch.device,
+) -> tuple[dict[str, dict[str, float]], np.ndarray]:  # fmt: skip
+    """Scores on the test part, by the models as they are (`test`), and of the inner folds (`inner`); and predictions
+    for all molecules."""
+    test, y = parts.test, np.asarray(assay.scored, dtype=np.float64)[parts.test]
+    sign = 1 if assay.kind == "classification" else -1
+    guesses = {member.name: member.predict(_rows(parts, test)) for member in fitted}
+    graphs = assay.graphs()
+    if tuned:
+        embedded = embed_molecules([p.encoder for p in tuned], graphs, predictor.readout, device)
+        guesses[FINETUNED] = mean_of_tuned(tuned, [rows[torch.from_numpy(test)] for rows in embedded])
+    rows = {
+        name: {"test": sign * score(guess, y, assay.kind), "inner": choice.scores[name]}
+        for name, guess in guesses.items()
+    }
+    # All molecules, for their graphs are one after another; the rows of the test part alone are looked at.
+    molecules = Featurized(
+        np.arange(len(assay)), list(assay.smiles), graphs, parts.blocks["ecfp"], parts.blocks["descriptors"]
+    )
+    everything = predictor.answer(molecules, device)
+    whole = everything.of(test)
+    rows["automatic"] = {"test": sign * score(whole.values, y, assay.kind), "inner": choice.inner}
+    assert predictor.domain is not None and whole.near is not None
+    rows["automatic"]["outside"] = float(100 * (1 - whole.near.inside.mean()))
+    if assay.kind == "classification":
+        rows["automatic"]["ece"] = expected_calibration_error(whole.values, y)
+    else:
+        assert whole.low is not None and whole.high is not None
+        rows["automatic"]["coverage"] = coverage(whole.low, whole.high, y)
+        rows["automatic"]["mae"] = float(np.nanmean(np.abs(whole.values - y)))
+    return rows, everything.values.copy()
+
+
+def _shown(choice: Choice) -> str:
+    parts = ", ".join(f"{name} {100 * weight:.0f} %" for name, weight in choice.weights.items())
+    return f"{choice.way} of {parts}; inner score {choice.inner:.4g}"

@@ -1,0 +1,61 @@
+"""Linear models for several targets at once, some of whose values are missing."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+STEPS = 60
+
+
+def fit_linear(
+    x: np.ndarray, y: np.ndarray, strength: float, kind: str, standardize: bool = True
+) -> tuple[np.ndarray, np.ndarray]:
+    """(weight [T, width], bias [T]): logistic or ridge regression of `y` [n, T] (NaN: unknown) on `x` [n, width].
+
+    `strength` is scikit-learn's C, the weight of the data against that of small weights. With `standardize` the
+    columns are scaled to mean 0 and deviation 1 first; the weights are those of the columns as they are.
+    """
+    middle = x.mean(axis=0) if standardize else np.zeros(x.shape[1], np.float32)
+    spread = x.std(axis=0) if standardize else np.ones(x.shape[1], np.float32)
+    spread = np.where(spread > 1e-6, spread, 1.0)
+    scaled = torch.from_numpy((x - middle) / spread).to(torch.float64)
+    targets = torch.from_numpy(np.asarray(y)).to(torch.float64)
+    weight, bias = (_logistic if kind == "classification" else _ridge)(scaled, targets, strength)
+    own = weight.numpy() / spread
+    return own, bias.numpy() - own @ middle
+
+
+def _logistic(x: Tensor, y: Tensor, strength: float) -> tuple[Tensor, Tensor]:
+    known = ~y.isnan()
+    target, count = y.nan_to_num(0.0), known.sum(0).clamp(min=1)
+    share = (target.sum(0) + 0.5) / (count + 1)
+    weight = torch.zeros(y.size(1), x.size(1), dtype=x.dtype, requires_grad=True)
+    bias = share.logit().requires_grad_(True)
+    optimizer = torch.optim.LBFGS([weight, bias], max_iter=STEPS, line_search_fn="strong_wolfe", tolerance_grad=1e-6)
+
+    def loss() -> Tensor:
+        optimizer.zero_grad()
+        each = F.binary_cross_entropy_with_logits(x @ weight.t() + bias, target, reduction="none") * known
+        total = ((each.sum(0) + weight.square().sum(1) / (2 * strength)) / count).sum()
+        total.backward()
+        return total
+
+    optimizer.step(loss)
+    return weight.detach(), bias.detach()
+
+
+def _ridge(x: Tensor, y: Tensor, strength: float) -> tuple[Tensor, Tensor]:
+    weights, biases = [], []
+    for target in y.t():
+        rows, values = x[~target.isnan()], target[~target.isnan()]
+        middle = values.mean() if len(values) else target.new_zeros(())
+        centre = rows.mean(0) if len(values) else x.new_zeros(x.size(1))
+        around = rows - centre
+        gram = around.t() @ around + torch.eye(x.size(1), dtype=x.dtype) / strength
+        weight = torch.linalg.solve(gram, around.t() @ (values - middle))
+        weights.append(weight)
+        biases.append(middle - centre @ weight)
+    return torch.stack(weights), torch.stack(biases)

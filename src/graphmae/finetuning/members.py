@@ -1,0 +1,249 @@
+"""What an automatic predictor may be made of beside a fine-tuned encoder: models of fingerprints, descriptors and
+frozen embeddings, each stored as plain arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from sklearn.ensemble import (
+    ExtraTreesRegressor,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from threadpoolctl import threadpool_limits
+from torch import Tensor
+
+from ..data.molecules.neighbours import TanimotoIndex
+from .linear import fit_linear
+from .trees import Trees, joined, of_boosting, of_forest
+
+Kind = Literal["classification", "regression"]
+Blocks = Mapping[str, np.ndarray]  # embedding [n, width], ecfp [n, 2048] counts, descriptors [n, 109]
+ALL = ("embedding", "ecfp", "descriptors")
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A member by name: which blocks of features it sees, what learns from them, and settings to choose from."""
+
+    blocks: tuple[str, ...]
+    learner: Literal["linear", "forest", "boosting", "kernel"]
+    settings: tuple[float, ...] = (0.0,)
+
+
+SPECS: dict[str, Spec] = {
+    "frozen-linear": Spec(("embedding",), "linear", (1e-3, 1e-2, 1e-1)),
+    "frozen-boosting": Spec(("embedding",), "boosting"),
+    "ecfp-linear": Spec(("ecfp",), "linear", (1e-2, 1e-1, 1.0)),
+    "ecfp-forest": Spec(("ecfp",), "forest"),
+    "ecfp-kernel": Spec(("ecfp",), "kernel", (0.1, 1.0)),
+    "descriptors-boosting": Spec(("descriptors",), "boosting"),
+    "all-forest": Spec(ALL, "forest"),
+    "all-boosting": Spec(ALL, "boosting"),
+}
+FINETUNED = "finetuned"
+NAMES = (FINETUNED, *SPECS)
+BITS_OF_BOOSTING = 256  # the most variable of the 2,048: boosting takes time by the column
+OWN_FOREST = 3  # targets up to which each has a forest of its own; more share the trees
+MOST_ROWS_OF_KERNEL = 5_000
+FEW = 10_000  # values of targets that one thread is fastest with
+
+
+def affordable(name: str, rows: int, targets: int) -> bool:
+    """Whether a member can be fitted to so many molecules and targets in a few minutes, some folds over."""
+    learner = SPECS[name].learner
+    if learner == "kernel":
+        return rows <= MOST_ROWS_OF_KERNEL
+    if learner == "boosting":
+        wide = 8 if len(SPECS[name].blocks) > 1 else 2 if name == "frozen-boosting" else 1
+        return rows * targets * wide <= 150_000
+    return learner == "forest" or rows * targets <= 300_000
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A fitted member.
+
+    Attributes:
+        columns: which of the columns of all its blocks, side by side, it reads; None: all of them.
+        arrays: what was learned: `trees.…`, or `weight`, `bias`, or `counts`, `weights`.
+        base: [T] what trees are added to.
+        squashed: whether the sum goes through a logistic function.
+    """
+
+    name: str
+    blocks: tuple[str, ...]
+    columns: np.ndarray | None
+    trees: Trees | None = None
+    weight: np.ndarray | None = None  # [T, width]
+    base: np.ndarray | None = None  # [T]
+    index: TanimotoIndex | None = None
+    dual: np.ndarray | None = None  # [M, T]
+    squashed: bool = False
+
+    def predict(self, blocks: Blocks) -> np.ndarray:
+        """[n, T]: probabilities of class 1, or numbers."""
+        if self.index is not None:
+            assert self.dual is not None and self.base is not None
+            out = self.index.weighted(blocks["ecfp"], self.dual) + self.base
+            return np.clip(out, 0.005, 0.995) if self.squashed else out
+        x = matrix(blocks, self.blocks, self.columns, bits=self.weight is not None)
+        if self.weight is not None:
+            out = x @ self.weight.T.astype(np.float32)
+        else:
+            assert self.trees is not None
+            out = self.trees.sums(x)
+        out = out.astype(np.float64) + (0.0 if self.base is None else self.base)
+        return 1 / (1 + np.exp(-np.clip(out, -50, 50))) if self.squashed else out
+
+    def to_tensors(self) -> dict[str, Tensor]:
+        """Everything but the name and the blocks, which `describe` has."""
+        found: dict[str, np.ndarray] = {}
+        for key in ("columns", "weight", "base", "dual"):
+            if (value := getattr(self, key)) is not None:
+                found[key] = value
+        if self.index is not None:
+            found |= {"begins": self.index.begins, "members": self.index.members, "sizes": self.index.sizes}
+        tensors = {key: torch.from_numpy(np.ascontiguousarray(value)) for key, value in found.items()}
+        if self.trees is not None:
+            tensors |= {f"trees.{key}": value for key, value in self.trees.to_tensors().items()}
+        return tensors
+
+
+def matrix(blocks: Blocks, names: tuple[str, ...], columns: np.ndarray | None, bits: bool = False) -> np.ndarray:
+    """[n, width] float32: the blocks side by side; `bits`: fingerprints as zeros and ones instead of counts."""
+    parts = [np.minimum(blocks[n], 1) if bits and n == "ecfp" else blocks[n] for n in names]
+    whole = np.concatenate([part.astype(np.float32) for part in parts], axis=1)
+    return whole if columns is None else np.ascontiguousarray(whole[:, columns])
+
+
+def fit(name: str, setting: float, blocks: Blocks, y: np.ndarray, kind: Kind, seed: int) -> Fitted:
+    """Fit a member to `y` [n, T], NaN where nothing was measured."""
+    # Threads that wait for one another take more time than they save on a few molecules, and forests have their own.
+    with threadpool_limits(1 if len(y) * y.shape[1] <= FEW else None):
+        return _fit(name, setting, blocks, y, kind, seed)
+
+
+def _fit(name: str, setting: float, blocks: Blocks, y: np.ndarray, kind: Kind, seed: int) -> Fitted:
+    spec = SPECS[name]
+    if spec.learner == "kernel":
+        return _kernel(name, setting, blocks["ecfp"], y, kind)
+    columns = _columns(blocks, spec) if spec.learner == "boosting" else None
+    x = matrix(blocks, spec.blocks, columns, bits=spec.learner == "linear")
+    squashed = kind == "classification"
+    if spec.learner == "linear":
+        weight, bias = fit_linear(x, y, setting, kind, standardize=spec.blocks != ("ecfp",))
+        return Fitted(name, spec.blocks, columns, weight=weight, base=bias, squashed=squashed)
+    if spec.learner == "boosting":
+        trees, base = _boosting(x, y, kind, seed)
+        return Fitted(name, spec.blocks, columns, trees=trees, base=base, squashed=squashed)
+    trees, base = _forest(x, y, kind, seed)
+    return Fitted(name, spec.blocks, columns, trees=trees, base=base)
+
+
+def _columns(blocks: Blocks, spec: Spec) -> np.ndarray | None:
+    """The most variable bits of fingerprints and all other columns; None where there are no fingerprints."""
+    if "ecfp" not in spec.blocks:
+        return None
+    kept, start = [], 0
+    for name in spec.blocks:
+        width = blocks[name].shape[1]
+        chosen = np.arange(width)
+        if name == "ecfp":
+            spread = (blocks[name] > 0).mean(axis=0)
+            chosen = np.sort(np.argsort(-spread * (1 - spread), kind="stable")[:BITS_OF_BOOSTING])
+        kept.append(start + chosen)
+        start += width
+    return np.concatenate(kept)
+
+
+def _is_constant(values: np.ndarray) -> bool:
+    return len(values) < 2 or bool((values == values[0]).all())
+
+
+def _prior(values: np.ndarray, kind: Kind) -> float:
+    """What is predicted where nothing can be learned; of classes a share that is not quite 0 or 1."""
+    if kind == "regression":
+        return float(values.mean()) if len(values) else 0.0
+    return float((values.sum() + 0.5) / (len(values) + 1))
+
+
+def _boosting(x: np.ndarray, y: np.ndarray, kind: Kind, seed: int) -> tuple[Trees | None, np.ndarray]:
+    parts, base = [], np.zeros(y.shape[1])
+    make: Any = HistGradientBoostingClassifier if kind == "classification" else HistGradientBoostingRegressor
+    for target, column in enumerate(y.T):
+        known = ~np.isnan(column)
+        values = column[known]
+        if _is_constant(values):
+            prior = _prior(values, kind)
+            base[target] = np.log(prior / (1 - prior)) if kind == "classification" else prior
+            continue
+        model = make(
+            learning_rate=0.06, max_iter=150, max_leaf_nodes=15, min_samples_leaf=10, l2_regularization=1.0,
+            early_stopping=False, random_state=seed,
+        )  # fmt: skip
+        trees, base[target] = of_boosting(model.fit(x[known], values), target, y.shape[1])
+        parts.append(trees)
+    return joined(parts) if parts else None, base
+
+
+def _forest(x: np.ndarray, y: np.ndarray, kind: Kind, seed: int) -> tuple[Trees | None, np.ndarray]:
+    x = np.nan_to_num(x, nan=-1.0)
+    if y.shape[1] > OWN_FOREST:
+        return _shared_forest(x, y, kind, seed), np.zeros(y.shape[1])
+    parts, base = [], np.zeros(y.shape[1])
+    trees = 300 if len(x) <= 5_000 else 100
+    for target, column in enumerate(y.T):
+        known = ~np.isnan(column)
+        values = column[known]
+        if _is_constant(values):
+            base[target] = _prior(values, kind)
+            continue
+        model: Any = RandomForestRegressor(trees, max_features=0.33, n_jobs=-1, random_state=seed)
+        if kind == "classification":
+            model = RandomForestClassifier(trees, n_jobs=-1, random_state=seed)
+        parts.append(of_forest(model.fit(x[known], values), target, y.shape[1]))
+    return joined(parts) if parts else None, base
+
+
+def _shared_forest(x: np.ndarray, y: np.ndarray, kind: Kind, seed: int) -> Trees:
+    """One forest for many targets: trees grown on all of them, leaves that count what was measured alone."""
+    known = ~np.isnan(y)
+    prior = np.array([_prior(column[~np.isnan(column)], kind) for column in y.T])
+    filled = np.where(known, y, prior)
+    spread = filled.std(axis=0)
+    model = ExtraTreesRegressor(
+        150 if len(x) <= 5_000 else 60, min_samples_leaf=3, max_features=0.1, n_jobs=-1, random_state=seed
+    )
+    grown = of_forest(model.fit(x, (filled - prior) / np.where(spread > 0, spread, 1.0)))
+    sums = np.zeros(grown.values.shape)
+    counts = np.zeros(grown.values.shape)
+    for leaf in grown.leaves(x).T:
+        np.add.at(sums, leaf, np.where(known, y, 0.0))
+        np.add.at(counts, leaf, known)
+    values = (sums + prior) / (counts + 1.0) / len(grown.roots)
+    return replace(grown, values=values.astype(np.float32))
+
+
+def _kernel(name: str, setting: float, counts: np.ndarray, y: np.ndarray, kind: Kind) -> Fitted:
+    """Ridge regression with the Tanimoto similarity as its kernel."""
+    index = TanimotoIndex.of(counts)
+    gram = index.similarities(counts).astype(np.float64)
+    dual, base = np.zeros(y.shape), np.zeros(y.shape[1])
+    patterns: dict[bytes, list[int]] = {}
+    for target, column in enumerate(y.T):  # targets that were measured for the same molecules share a factorisation
+        patterns.setdefault(np.isnan(column).tobytes(), []).append(target)
+    for targets in patterns.values():
+        known = ~np.isnan(y[:, targets[0]])
+        values = y[known][:, targets]
+        base[targets] = [_prior(column, kind) for column in values.T]
+        if len(values):
+            part = gram[np.ix_(known, known)] + setting * np.eye(int(known.sum()))
+            dual[np.ix_(known, targets)] = np.linalg.solve(part, values - base[targets])
+    return Fitted(name, ("ecfp",), None, index=index, dual=dual, base=base, squashed=kind == "classification")

@@ -1,0 +1,131 @@
+"""Which members a predictor is made of, decided by predictions for molecules they had not seen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+
+from ..evaluation.metrics import regression_errors, roc_auc
+from .calibration import Platt, logit
+
+SURE = 2.0  # standard errors over the folds by which anything else must be better than an average
+ROUNDS = 20  # of adding a member to weights that are chosen greedily
+
+
+def score(guess: np.ndarray, y: np.ndarray, kind: str) -> float:
+    """The mean over targets of ROC-AUC in percent, or of the root mean squared error with a minus: higher is better."""
+    a, b = torch.from_numpy(np.asarray(guess, dtype=np.float64)), torch.from_numpy(np.asarray(y, dtype=np.float64))
+    if kind == "classification":
+        return float(roc_auc(a, b).nanmean())
+    return -float(regression_errors(a, b)[0])
+
+
+@dataclass(frozen=True)
+class Choice:
+    """How members are weighed.
+
+    Attributes:
+        weights: member → share; they add up to 1.
+        way: "single", "average" or "weighted".
+        scores: member → inner score, in the metric's own direction.
+        inner: the inner score of the choice.
+        tried: way → its inner score.
+    """
+
+    weights: dict[str, float]
+    way: str
+    scores: dict[str, float]
+    inner: float
+    tried: dict[str, float] = field(default_factory=dict)
+
+
+def combined(guesses: Mapping[str, np.ndarray], weights: Mapping[str, float]) -> np.ndarray:
+    """[n, T] the weighted mean, of classes that of logits."""
+    return np.asarray(sum(weight * guesses[name] for name, weight in weights.items()))
+
+
+def spread_of(guesses: Mapping[str, np.ndarray], weights: Mapping[str, float]) -> np.ndarray:
+    """[n, T] the weighted deviation of the members around their mean; 0 for a single one."""
+    middle = combined(guesses, weights)
+    return np.sqrt(np.asarray(sum(weight * (guesses[name] - middle) ** 2 for name, weight in weights.items())))
+
+
+def choose(guesses: Mapping[str, np.ndarray], y: np.ndarray, folds: np.ndarray, kind: str) -> Choice:
+    """Weigh members by their out-of-fold predictions: `guesses` name → [n, T] logits or numbers.
+
+    Tried are the best member alone, the plain average of the best two, three, …, and weights that are chosen greedily,
+    scored on folds that had no part in choosing them. Averages are preferred, of as many members as are not worse than
+    the best average by more than one standard error over the folds; a single member or unequal weights must be better
+    than it by more than two.
+    """
+    alone = {name: score(guess, y, kind) for name, guess in guesses.items()}
+    order = sorted(alone, key=lambda name: -alone[name])
+    candidates = {count: dict.fromkeys(order[:count], 1 / count) for count in range(2, len(order) + 1)}
+    single = {order[0]: 1.0}
+    tried = {"single": alone[order[0]]}
+    weights, way, inner = single, "single", alone[order[0]]
+    if candidates:
+        averages = {count: combined(guesses, some) for count, some in candidates.items()}
+        scored = {count: score(guess, y, kind) for count, guess in averages.items()}
+        best = max(scored, key=lambda count: scored[count])
+        # More members are safer on molecules that are unlike these: the most that are not clearly worse.
+        for count in range(len(order), best, -1):
+            loss, error = _gain(averages[best], averages[count], y, folds, kind)
+            if loss <= error:
+                best = count
+                break
+        weights, way, inner = candidates[best], "average", scored[best]
+        tried["average"] = inner
+        greedy = _greedy(guesses, y, kind, order)
+        held = np.full(y.shape, np.nan)
+        for fold in np.unique(folds):
+            rest, own = folds != fold, folds == fold
+            found = _greedy({name: guess[rest] for name, guess in guesses.items()}, y[rest], kind, order)
+            held[own] = combined({name: guess[own] for name, guess in guesses.items()}, found)
+        tried["weighted"] = score(held, y, kind)
+        average = combined(guesses, weights)
+        for other, guess, name in ((greedy, held, "weighted"), (single, guesses[order[0]], "single")):
+            gain, error = _gain(guess, average, y, folds, kind)
+            if gain > SURE * error and tried[name] > inner:
+                weights, way, inner = other, name, tried[name]
+                average = guess
+    sign = 1 if kind == "classification" else -1
+    return Choice(
+        weights, way, {name: sign * alone[name] for name in order}, sign * inner,
+        {name: sign * value for name, value in tried.items()},
+    )  # fmt: skip
+
+
+def _gain(a: np.ndarray, b: np.ndarray, y: np.ndarray, folds: np.ndarray, kind: str) -> tuple[float, float]:
+    """(how much better `a` is than `b`, the standard error of that over the folds)."""
+    parts = [folds == fold for fold in np.unique(folds)]
+    gains = np.array([score(a[part], y[part], kind) - score(b[part], y[part], kind) for part in parts])
+    gains = gains[np.isfinite(gains)]
+    if len(gains) < 2:
+        return 0.0, np.inf
+    return float(gains.mean()), float(gains.std(ddof=1) / np.sqrt(len(gains)))
+
+
+def _greedy(guesses: Mapping[str, np.ndarray], y: np.ndarray, kind: str, order: Sequence[str]) -> dict[str, float]:
+    """Weights that are never negative: members are added one at a time, again and again (Caruana et al. 2004)."""
+    counts = dict.fromkeys(order, 0)
+    counts[order[0]], total = 1, guesses[order[0]].copy()
+    best, kept = score(total, y, kind), dict(counts)
+    for added in range(2, ROUNDS + 1):
+        scored = {name: score((total + guesses[name]) / added, y, kind) for name in order}
+        name = max(scored, key=lambda name: scored[name])
+        counts[name] += 1
+        total = total + guesses[name]
+        if scored[name] > best:
+            best, kept = scored[name], dict(counts)
+    whole = sum(kept.values())
+    return {name: count / whole for name, count in kept.items() if count}
+
+
+def as_logits(guesses: Mapping[str, np.ndarray], y: np.ndarray) -> tuple[dict[str, np.ndarray], dict[str, Platt]]:
+    """Probabilities of members as calibrated logits, so that they can be averaged; and the calibrations."""
+    platts = {name: Platt.fit(logit(guess), y) for name, guess in guesses.items()}
+    return {name: platts[name].logits(logit(guess)) for name, guess in guesses.items()}, platts

@@ -1,0 +1,244 @@
+"""An assay to a predictor that is several models, to predictions one can trust, to a ranked library and pictures."""
+
+from __future__ import annotations
+
+import csv
+import json
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from sklearn.base import clone
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
+from typer.testing import CliRunner
+
+import graphmae as gm
+from graphmae.cli.main import app
+from graphmae.experiments import library
+from graphmae.runtime.errors import ConfigError, InputError
+
+pytest.importorskip("rdkit", reason="RDKit is not installed")
+
+RINGS = ["c1ccccc1", "c1ccncc1", "C1CCCCC1", "c1ccsc1", "C1CCNCC1", "c1ccc2ccccc2c1", "C1CCOCC1", "c1ccoc1"]
+TAILS = ["O", "N", "OC(=O)", "O=[N+]([O-])", "F", "N#C", "CO", "NC(=O)", "Cl", "CC"]
+SMALL = ["train.epochs=2", "train.batch_size=64", "encoder.hidden_channels=16", "encoder.num_layers=2"]
+MEMBERS = 'finetune.members=["finetuned","ecfp-linear","ecfp-kernel","descriptors-boosting"]'
+QUICK = [MEMBERS, "finetune.epochs=2", "finetune.search=false", "finetune.lr=0.01", "finetune.folds=3"]
+
+
+def molecules() -> list[str]:
+    """Rings with a chain and a group at its end: 8 scaffolds, 240 molecules."""
+    return [f"{tail}{'C' * chain}{ring}" for ring in RINGS for chain in (1, 2, 3) for tail in TAILS]
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("pretrained")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GRAPHMAE_CACHE", str(folder / "cache"))
+        (folder / "some.smi").write_text("\n".join(molecules()) + "\n")
+        gm.pretrain("auto", str(folder / "some.smi"), out=folder / "run", overrides=SMALL, progress=False)
+        return folder / "run"
+
+
+@pytest.fixture(scope="module")
+def assay(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Class: is there a nitrogen? One in nine is wrong. Number: how long, with some noise."""
+    rows, noise = ["name,smiles,nitrogen,length"], np.random.default_rng(0)
+    for number, text in enumerate(molecules()):
+        nitrogen = ("n" in text.lower()) != (number % 9 == 4)
+        rows.append(f"m{number},{text},{int(nitrogen)},{len(text) + noise.normal():.2f}")
+    path = tmp_path_factory.mktemp("assay") / "assay.csv"
+    path.write_text("\n".join(rows) + "\n")
+    return path
+
+
+@pytest.fixture(scope="module")
+def runs(checkpoint: Path, assay: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """runs/classes: two seeds; runs/numbers: one."""
+    folder = tmp_path_factory.mktemp("runs")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GRAPHMAE_CACHE", str(folder / "cache"))
+        for name, target, seeds in (("classes", "nitrogen", (0, 1)), ("numbers", "length", (0,))):
+            gm.finetune(
+                checkpoint, assay, [target], folder / name, split="random", seeds=seeds, overrides=QUICK, progress=False
+            )
+    return folder
+
+
+def test_members_are_compared_inside_and_scored_once_on_the_test_part(runs: Path) -> None:
+    result = json.loads((runs / "classes" / "result.json").read_text())
+    rows = result["runs"][0]["rows"]
+    assert set(rows) == {"finetuned", "ecfp-linear", "ecfp-kernel", "descriptors-boosting", "automatic"}
+    assert result["rule"] == "test" and all({"test", "inner"} <= set(row) for row in rows.values())
+    chosen = result["runs"][0]["chosen"]
+    assert sum(chosen["weights"].values()) == pytest.approx(1) and set(chosen["weights"]) <= set(rows)
+    assert rows["automatic"]["test"] > 70
+    assert {"before", "after"} == set(chosen["calibration_error"])
+    card = (runs / "classes" / "seed-0" / "README.md").read_text()
+    assert "descriptors-boosting" in card and "graphmae predict" in card
+    assert not list((runs / "classes").rglob("state*"))  # nothing is left to resume from
+    numbers = json.loads((runs / "numbers" / "result.json").read_text())["runs"][0]
+    assert numbers["rows"]["automatic"]["test"] < 3 and 60 < numbers["rows"]["automatic"]["coverage"] <= 100
+    assert 80 < numbers["chosen"]["coverage"]["inner"] < 97
+
+
+def test_all_seeds_predict_together_and_a_saved_predictor_is_the_same(runs: Path) -> None:
+    texts = ["NCCc1ccccc1", "no molecule", "OCCC1CCCCC1"]
+    single = [gm.predict(runs / "classes" / f"seed-{seed}", texts) for seed in (0, 1)]
+    both = gm.predict(runs / "classes", texts)
+    assert torch.allclose(both, (single[0] + single[1]) / 2, equal_nan=True)
+    assert not torch.allclose(single[0][::2], single[1][::2])
+    assert both[1].isnan().all() and both[0] > both[2]
+    details = gm.predict(runs / "classes", texts, details=True)
+    between = abs(float(single[0][0] - single[1][0])) / 2
+    assert details["nitrogen_spread"][0] >= between * 0.99
+
+
+def test_a_molecule_unlike_all_others_is_out_of_the_domain(runs: Path) -> None:
+    found = gm.predict(runs / "classes", ["CCO", "NCCc1ccccc1", "C[Si](C)(C)Br"], details=True)
+    assert found["domain"] == ["out", "in", "out"]
+    assert 0.01 < found["nitrogen_predicted"][0] < 0.99  # a ninth of the labels is wrong: nothing is certain
+    assert found["tanimoto"][1] == 1.0 and found["nearest_smiles"][1] == "NCCc1ccccc1"
+    assert found["nearest_id"][1] not in ("", "NCCc1ccccc1")
+
+
+def test_a_library_is_streamed_ranked_and_gone_on_with(
+    runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(library, "PART", 50)
+    texts = [*molecules()[:120], "bad("]
+    (tmp_path / "new.smi").write_text("\n".join(texts) + "\n")
+    where = runs / "numbers"
+    values = gm.predict(where, tmp_path / "new.smi", out=tmp_path / "all.csv")
+    rows = [*csv.DictReader((tmp_path / "all.csv").open())]
+    assert [row["smiles"] for row in rows] == texts and rows[-1]["problem"] == "not a molecule"
+    assert float(rows[3]["length_low"]) < float(rows[3]["length_predicted"]) < float(rows[3]["length_high"])
+    assert np.allclose([float(row["length_predicted"]) for row in rows[:-1]], values[:-1, 0], rtol=1e-4)
+    assert torch.allclose(values[:5], gm.predict(where, texts[:5]), atol=1e-4)
+    assert not (tmp_path / "all.csv.parts").exists()
+
+    calls = []
+    whole = library._predict
+
+    def stopping(job, committee, part, device):  # type: ignore[no-untyped-def]
+        calls.append(part.number)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return whole(job, committee, part, device)
+
+    monkeypatch.setattr(library, "_predict", stopping)
+    with pytest.raises(KeyboardInterrupt):
+        gm.predict(where, tmp_path / "new.smi", out=tmp_path / "best.csv", top=7, sort="length")
+    gm.predict(where, tmp_path / "new.smi", out=tmp_path / "best.csv", top=7, sort="length")
+    assert calls == [0, 1, 1, 2]  # the first part was kept
+    best = [float(row["length_predicted"]) for row in csv.DictReader((tmp_path / "best.csv").open())]
+    assert np.allclose(best, sorted(values[:-1, 0].tolist(), reverse=True)[:7], rtol=1e-4)
+    gm.predict(where, tmp_path / "new.smi", out=tmp_path / "low.tsv", sort="-length")
+    low = [*csv.DictReader((tmp_path / "low.tsv").open(), delimiter="\t")]
+    assert len(low) == 121 and low[-1]["problem"] == "not a molecule"
+    assert float(low[0]["length_predicted"]) == pytest.approx(float(values[:-1].min()), rel=1e-4)
+    with pytest.raises(InputError, match="unknown target to sort by 'lenght'"):
+        gm.predict(where, tmp_path / "new.smi", out=tmp_path / "x.csv", sort="lenght")
+
+
+def test_atoms_are_drawn_and_those_that_matter_stand_out(runs: Path, tmp_path: Path) -> None:
+    (tmp_path / "new.smi").write_text("NCCCC1CCCCC1\nOCCCC1CCCCC1\nbad(\n")
+    done = CliRunner().invoke(
+        app, ["explain", str(runs / "classes"), str(tmp_path / "new.smi"), "-o", str(tmp_path / "a.svg"), "--json"]
+    )
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)["molecules"]
+    assert found[2] is None and len(found[0]["atoms"]) == 10
+    assert int(np.argmax(found[0]["atoms"])) == 0  # the nitrogen
+    assert "<svg" in (tmp_path / "a.svg").read_text()
+    gm.explain(runs / "classes", ["NCCc1ccccc1"], tmp_path / "a.csv")
+    assert len((tmp_path / "a.csv").read_text().splitlines()) == 10
+    with pytest.raises(InputError, match="unknown target"):
+        gm.explain(runs / "classes", ["CCO"], target="other")
+
+
+def test_a_damaged_predictor_is_refused(runs: Path, tmp_path: Path) -> None:
+    import shutil
+
+    folder = tmp_path / "copy"
+    shutil.copytree(runs / "numbers" / "seed-0", folder)
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "weights": {"all-forest": 1.0}}))
+    with pytest.raises(InputError, match="members that are not there"):
+        gm.predict(folder, ["CCO"])
+    (folder / "config.json").write_text(json.dumps({**config, "tuned": 7}))
+    with pytest.raises(InputError, match="does not fit"):
+        gm.predict(folder, ["CCO"])
+    (folder / "config.json").write_text(json.dumps({**config, "tuned": 10**6}))
+    with pytest.raises(ConfigError, match="tuned must be"):
+        gm.predict(folder, ["CCO"])
+
+
+def test_finished_trainings_are_kept_by_a_run_that_is_interrupted(
+    checkpoint: Path, assay: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from graphmae.finetuning import encoders
+
+    monkeypatch.setenv("GRAPHMAE_CACHE", str(tmp_path / "cache"))
+    options = [*QUICK, 'finetune.members=["finetuned"]', "finetune.epochs=1"]
+    where = {"split": "random", "overrides": options, "progress": False}
+    gm.finetune(checkpoint, assay, ["nitrogen"], tmp_path / "whole", **where)
+    calls, train = [], encoders.train_one
+
+    def stopping(task):  # type: ignore[no-untyped-def]
+        calls.append(task.number)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return train(task)
+
+    monkeypatch.setattr(encoders, "train_one", stopping)
+    with pytest.raises(KeyboardInterrupt):
+        gm.finetune(checkpoint, assay, ["nitrogen"], tmp_path / "run", **where)
+    gm.finetune(checkpoint, assay, ["nitrogen"], tmp_path / "run", resume=True, **where)
+    assert calls == [0, 1, 1, 2]
+    texts = ["NCCc1ccccc1"]
+    assert torch.equal(gm.predict(tmp_path / "run", texts), gm.predict(tmp_path / "whole", texts))
+
+
+def test_pre_training_goes_on_from_a_model_and_keeps_its_origin(checkpoint: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine.smi").write_text("\n".join(molecules()[:60]) + "\n")
+    before = gm.load(checkpoint)
+    made = gm.pretrain("auto", str(tmp_path / "mine.smi"), 1, tmp_path / "run", start=checkpoint, progress=False)
+    card = (tmp_path / "run" / "README.md").read_text()
+    assert "started from: run (data some, graphs 240, epochs 2)" in card
+    first, second = before.encoder.embed.weight.detach(), made.encoder.embed.weight.detach()
+    assert first.shape == second.shape and 0 < float((first - second).abs().max()) < 0.1
+    with pytest.raises(InputError, match="cannot be changed"):
+        gm.pretrain("auto", str(tmp_path / "mine.smi"), start=checkpoint, overrides=["encoder.num_layers=3"])
+
+
+def test_similar_molecules_by_embedding_and_by_fingerprint(checkpoint: Path, tmp_path: Path) -> None:
+    (tmp_path / "some.smi").write_text("\n".join([*molecules(), "bad("]) + "\n")
+    found = gm.similar(checkpoint, str(tmp_path / "some.smi"), "OCc1ccccc1", k=5)
+    assert len(found) == 5 and all(row[0] != "OCc1ccccc1" for row in found)
+    cosines = [row[2] for row in found]
+    assert cosines == sorted(cosines, reverse=True) and all(90 < row[3] <= 100 for row in found)
+    assert all(0 < row[4] < 1 for row in found)
+    with pytest.raises(InputError, match="is not a molecule"):
+        gm.similar(checkpoint, str(tmp_path / "some.smi"), "p00538")
+
+
+def test_molecules_in_a_scikit_learn_pipeline(checkpoint: Path) -> None:
+    texts, y = molecules(), [len(text) for text in molecules()]
+    embedder = gm.MoleculeEmbedder(model=str(checkpoint), features="embedding+descriptors")
+    rows = embedder.fit_transform(texts)
+    assert rows.shape == (240, 16 + 109) == (240, len(embedder.get_feature_names_out()))
+    assert np.allclose(rows[:, :16], gm.MoleculeEmbedder(str(checkpoint)).fit_transform(texts), atol=1e-5)
+    again = pickle.loads(pickle.dumps(embedder))
+    assert np.array_equal(again.transform(texts[:3]), rows[:3]) and b"tensor" not in pickle.dumps(embedder)
+    scores = cross_val_score(make_pipeline(clone(embedder), Ridge()), texts, y, cv=3)
+    assert scores.min() > 0.3
+    with pytest.raises(InputError, match="row 1, 'x'"):
+        embedder.transform(["CCO", "x"])
+    loose = gm.MoleculeEmbedder(str(checkpoint), unreadable="nan").fit(texts)
+    assert np.isnan(loose.transform(["x", "CCO"])).any(axis=1).tolist() == [True, False]

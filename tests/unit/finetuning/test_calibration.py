@@ -1,0 +1,111 @@
+"""Probabilities, intervals, folds and weights, on numbers whose truth is known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from graphmae.finetuning.calibration import Conformal, Platt, coverage, expected_calibration_error, logistic, logit
+from graphmae.finetuning.folds import grouped_folds, random_folds
+from graphmae.finetuning.predictor import Predictor
+from graphmae.finetuning.stack import as_logits, choose
+from graphmae.runtime.errors import DataError
+
+RANDOM = np.random.default_rng(0)
+
+
+def test_probabilities_that_are_too_sure_become_right() -> None:
+    truth = RANDOM.normal(size=(4000, 2))
+    y = (RANDOM.random((4000, 2)) < logistic(truth)).astype(float)
+    y[::3, 1] = np.nan
+    sure = 3 * truth + 1
+    found = Platt.fit(sure[:2000], y[:2000])
+    before = expected_calibration_error(logistic(sure[2000:]), y[2000:])
+    after = expected_calibration_error(found(sure[2000:]), y[2000:])
+    assert before > 15 and after < 4
+    assert np.allclose(found.slope, 1 / 3, atol=0.07)
+
+
+def test_a_member_with_a_few_molecules_is_left_nearly_as_it_is() -> None:
+    found = Platt.fit(np.array([[3.0], [-3.0]]), np.array([[1.0], [0.0]]))
+    assert 0.5 < found.slope[0] < 2.5 and abs(found.shift[0]) < 0.5
+    assert (Platt.fit(np.array([[3.0], [-3.0]] * 50), np.array([[0.0], [1.0]] * 50)).slope > 0).all()  # never reversed
+
+
+def test_intervals_cover_what_they_promise_and_are_wider_where_models_disagree() -> None:
+    noise = RANDOM.choice([0.2, 2.0], size=(3000, 1))
+    guess = RANDOM.normal(size=(3000, 1))
+    y = guess + noise * RANDOM.normal(size=(3000, 1))
+    y[::9] = np.nan
+    found = Conformal.fit(guess[:1500], noise[:1500], y[:1500], 0.9)
+    half = found.half_width(noise[1500:])
+    inside = coverage(guess[1500:] - half, guess[1500:] + half, y[1500:])
+    assert 87 < inside < 93
+    assert half[noise[1500:] == 2.0].min() > half[noise[1500:] == 0.2].max()
+    alone = Conformal.fit(guess[:1500], np.zeros((1500, 1)), y[:1500], 0.9)  # one model: intervals of one width
+    assert np.isfinite(alone.half_width(np.zeros((1, 1)))).all()
+
+
+def test_folds_keep_scaffolds_together_and_have_both_classes() -> None:
+    groups = RANDOM.integers(0, 60, 400)
+    y = (RANDOM.random((400, 1)) < 0.1).astype(float)
+    folds = grouped_folds(groups, 4, seed=0, y=y)
+    assert all(len(set(folds[groups == group])) == 1 for group in set(groups.tolist()))
+    sizes, ones = np.bincount(folds), np.bincount(folds, y[:, 0])
+    assert sizes.min() > 60 and ones.min() >= 5
+    assert np.bincount(random_folds(10, 4, seed=0)).tolist() == [3, 3, 2, 2]
+    with pytest.raises(DataError, match="only 2 different scaffolds"):
+        grouped_folds(np.array([0, 0, 1]), 3, seed=0)
+
+
+def test_good_members_are_averaged_and_a_useless_one_is_left_out() -> None:
+    y = (RANDOM.random((1000, 1)) < 0.5).astype(float)
+    signal = 2 * y - 1
+    guesses = {f"good-{i}": logistic(signal + 1.5 * RANDOM.normal(size=y.shape)) for i in range(3)}
+    guesses["noise"] = RANDOM.random(y.shape)
+    logits, platts = as_logits(guesses, y)
+    found = choose(logits, y, random_folds(1000, 4, seed=0), "classification")
+    assert set(found.weights) >= {"good-0", "good-1", "good-2"} and found.weights.get("noise", 0.0) < 0.1
+    assert sum(found.weights.values()) == pytest.approx(1)
+    assert found.inner > max(found.scores.values()) + 3
+    assert set(platts) == set(guesses) and found.scores["noise"] < 55
+
+
+def test_one_member_far_better_than_the_others_stays_alone() -> None:
+    y = RANDOM.normal(size=(600, 1))
+    guesses = {"exact": y + 0.01 * RANDOM.normal(size=y.shape)}
+    guesses |= {f"bad-{i}": RANDOM.normal(size=y.shape) for i in range(2)}
+    found = choose(guesses, y, random_folds(600, 4, seed=0), "regression")
+    assert found.weights["exact"] > 0.95
+    assert found.scores["exact"] < 0.02 < found.scores["bad-0"]
+
+
+@pytest.mark.parametrize("balance", [False, True])
+def test_weighing_the_rarer_class_does_not_shift_probabilities(balance: bool) -> None:
+    """Trained with class 1 counted nine times, the mean probability is still that of class 1."""
+    torch.manual_seed(0)
+    y = torch.zeros(500, 1)
+    y[:50] = 1
+    encoder = torch.nn.Identity()
+    encoder.out_channels = 1
+    predictor = Predictor(encoder, ["active"])
+    predictor.fit_scale(y, balance)
+    assert float(predictor.balance) == (9.0 if balance else 1.0)
+    optimizer = torch.optim.LBFGS(predictor.head.parameters(), max_iter=100)
+
+    def step() -> torch.Tensor:
+        optimizer.zero_grad()
+        loss = predictor.loss(predictor.head(torch.zeros(500, 1)), y)
+        loss.backward()
+        return loss
+
+    optimizer.step(step)
+    raw = predictor.answer(predictor.head(torch.zeros(1, 1))).item()
+    predictor.undo_balance()
+    assert predictor.answer(predictor.head(torch.zeros(1, 1))).item() == pytest.approx(0.1, abs=0.01)
+    assert raw == pytest.approx(0.5 if balance else 0.1, abs=0.01)
+
+
+def test_logits_are_bounded() -> None:
+    assert np.isfinite(logit(np.array([0.0, 1.0]))).all()
