@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 export GOMP_SPINCOUNT ?= 3000
 
-.PHONY: demo test lint unit strict wheel lowest clean
+.PHONY: demo test lint unit strict docs dist wheel lowest clean
 
 demo: $(STAMP)
 	$(BIN)/graphmae demo
@@ -25,6 +25,18 @@ strict: $(STAMP)
 	mkdir -p build/home
 	unshare --map-root-user --net --mount sh -c 'mount -t tmpfs -o ro tmpfs build/home && HOME=$$PWD/build/home \
 	$(BIN)/python -W error::ResourceWarning -m pytest -n auto --dist loadfile --random-order'
+
+# The site, into build/docs; open build/docs/index.html. A warning is an error.
+docs: $(STAMP)
+	$(BIN)/python -m sphinx -b html -q -W --keep-going -d build/docs-trees docs build/docs
+
+# What a release uploads: the sdist, and the wheel made from it; both checked.
+DIST := build/dist
+dist: $(STAMP)
+	rm -rf $(DIST)
+	$(BIN)/python -m build --outdir $(DIST) .
+	$(BIN)/python -m twine check --strict $(DIST)/*
+	$(BIN)/python tests/packaging/contents.py $(DIST)
 
 # The wheel as a user gets it: alone in an empty environment, without extras.
 WHEEL := build/wheel
@@ -49,7 +61,7 @@ lowest:
 $(STAMP): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,mol]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,docs,mol]'
 	touch $(STAMP)
 
 clean:

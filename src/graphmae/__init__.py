@@ -9,6 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from .api import COMMANDS
+from .runtime.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from . import data as data
@@ -52,10 +53,6 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f".{name}", __name__)
     if name in _NAMES:
         return getattr(importlib.import_module(f".{_NAMES[name]}", __name__), name)
-    if name == "__version__":
-        from .runtime.environment import package_version
-
-        return package_version()
     raise AttributeError(f"module 'graphmae' has no attribute {name!r}")
 
 

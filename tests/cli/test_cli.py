@@ -67,6 +67,12 @@ def test_every_command_has_help(command: str) -> None:
         assert "Example: graphmae" in done.stdout
 
 
+def test_a_terminal_without_the_characters_shows_others() -> None:
+    done = graphmae("pretrain", "--help", PYTHONIOENCODING="latin-1")
+    assert done.returncode == 0, done.stderr
+    assert "NAME_graph_indicator.txt, ?)" in done.stdout
+
+
 def test_run_prints_one_json_object(tmp_path: Path) -> None:
     done = graphmae("run", "default", "--seeds", "0-1", *SYNTHETIC, "--out", tmp_path / "run", "--json")
     assert done.returncode == 0, done.stderr

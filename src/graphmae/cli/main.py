@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import io
 import logging
 import os
 import sys
@@ -56,6 +57,8 @@ DIVIDED = {"pretrain", "run", "embed", "doctor"}  # what several processes do to
 
 def _begin_rank() -> None:
     """One of several processes: results and progress are rank 0's."""
+    # Torch's warning that looking for weights without a gradient costs time, once per process.
+    os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
     if ranks.rank():
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123
         logging.getLogger("graphmae").setLevel(logging.ERROR)
@@ -66,6 +69,9 @@ INPUT_ERRORS = (PermissionError, NotADirectoryError, IsADirectoryError, FileNotF
 
 def main() -> None:
     """Errors become one message and an exit code (1 the run failed, 2 the input is wrong)."""
+    for stream in (sys.stdout, sys.stderr):  # a terminal that has no γ shows a ?, and no run ends in a traceback by it
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
     logging.getLogger("graphmae").setLevel(logging.INFO)
     if ranks.size() > 1:

@@ -89,7 +89,7 @@ def smoothed(evaluator: NodeEvaluator, make_encoder: MakeEncoder, seeds: Sequenc
 
 @baseline("node", "netmf", fixed=True)
 def walks(evaluator: NodeEvaluator, make_encoder: MakeEncoder, seeds: Sequence[int]) -> list[Row]:
-    """Where nodes lie in the graph, without their features."""
+    """The position of nodes in the graph, without their features."""
     return evaluator.score_rows([walks_of(graph) for graph in evaluator.dataset.graphs], seeds)
 
 

@@ -19,8 +19,8 @@ class ContextPred(Method):
     """L = BCE of aᵀc against 1, and of aᵀc′ against 0, c′ the context of the next graph in the batch.
 
     a is the code of a random node in the sub-graph of all nodes at most `hops` away. c is the mean code, by a second
-    network of 3 layers, of the nodes that lie in this sub-graph and in the ring more than `inner` and at most `outer`
-    hops away.
+    network of 3 layers, of the nodes in this sub-graph that are also in the ring more than `inner` and at most
+    `outer` hops away.
     Graphs too small to have such a ring are left out.
 
     >>> from graphmae import encoders

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import platform
 import re
-import resource
 import subprocess
 import sys
 from functools import cache
@@ -13,15 +12,19 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from .version import __version__
+
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None  # type: ignore[assignment]
+
 PACKAGES = ("torch", "torch-geometric", "numpy", "scipy", "scikit-learn", "safetensors", "numba", "triton")
 NO_LIMIT = 1 << 60  # what version 1 of control groups writes for none is near 2^63
 
 
 def package_version() -> str:
-    try:
-        return metadata.version("graphmae")
-    except metadata.PackageNotFoundError:  # run from src, not installed
-        return "0.1.0+src"
+    return __version__
 
 
 @cache
@@ -83,7 +86,7 @@ def hardware(device: str = "cpu") -> str:
 
 
 def peak_bytes(device: str = "cpu") -> int:
-    """Most memory this process has held: device memory on CUDA, resident memory else."""
+    """Most memory this process has held: device memory on CUDA, resident memory else; 0 where it is not known."""
     if device.startswith("cuda"):
         import torch
 
@@ -93,6 +96,8 @@ def peak_bytes(device: str = "cpu") -> int:
         for line in status.read_text().splitlines():
             if line.startswith("VmHWM:"):
                 return int(line.split()[1]) * 1024
+    if resource is None:
+        return 0
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
 
@@ -135,6 +140,8 @@ def _left_in_group(own: Path = Path("/proc/self/cgroup"), root: Path = Path("/sy
 
 def _left_of_limit() -> int | None:
     """What is left of a limit on the address space (ulimit -v)."""
+    if resource is None:
+        return None
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     pages = _text(Path("/proc/self/statm")).split()
     if limit == resource.RLIM_INFINITY or not pages:

@@ -88,7 +88,8 @@ def replacing(path: str | Path, size: int = 0) -> Iterator[Path]:
 
 def flush(path: Path) -> None:
     """Wait until what was written is on the disk."""
-    handle = os.open(path, os.O_RDONLY)
+    # Windows flushes only what is open for writing, and opens no folder.
+    handle = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
     try:
         os.fsync(handle)
     finally:

@@ -16,6 +16,7 @@ import logging
 import os
 import re
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -153,7 +154,9 @@ class Ranks:
         for part in module.modules():
             if hasattr(part, "add_up"):
                 part.add_up = self._added_up if sync_norm else None  # type: ignore[assignment]
-        with self.reaching():
+        self.same_buffers(module)
+        with self.reaching(), warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # the new name is not in every version that is allowed
             # Weights a draw leaves out have no gradient; buffers are made the same after every epoch, not every step.
             return DistributedDataParallel(
                 module, process_group=self.gradients, find_unused_parameters=True, broadcast_buffers=False

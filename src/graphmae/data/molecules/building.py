@@ -155,7 +155,7 @@ def _parse_part(chunk: list[Line], first: int, path: Path, standardize: bool = F
     }
     if not len(sizes) or sizes[:, 0].max() < 256:
         arrays["bonds"] = arrays["bonds"].astype(np.uint8)
-    path.with_suffix(".tsv").write_text("".join(f"{line.file}\t{line.number}\t{line.text}\n" for line in bad))
+    path.with_suffix(".tsv").write_text("".join(f"{line.file}\t{line.number}\t{line.text}\n" for line in bad), "utf-8")
     with replacing(path) as partial:
         np.savez(partial, **arrays)  # type: ignore[arg-type]
     return len(chunk), len(bad)
@@ -181,7 +181,7 @@ def _join(folder: Path, parts: Sequence[Path]) -> None:
 
 
 def _write_bad(folder: Path, parts: Path) -> None:
-    with (folder / "bad.tsv").open("w") as out:
+    with (folder / "bad.tsv").open("w", encoding="utf-8") as out:
         out.write("file\tline\ttext\n")
         for part in sorted(parts.glob("*.tsv")):
-            out.write(part.read_text())
+            out.write(part.read_text("utf-8"))
