@@ -42,7 +42,9 @@ def write_tables(folder: Path, nodes: int, rows: int, width: int, piece: int = 1
         for begin in range(0, nodes, 1 << 17):
             end = min(begin + (1 << 17), nodes)
             columns = np.ascontiguousarray(features_of(begin, end, width).T)
-            writer.write_table(pa.table([pa.array(ids_of(np.arange(begin, end))), *map(pa.array, columns)], schema=schema))
+            writer.write_table(
+                pa.table([pa.array(ids_of(np.arange(begin, end))), *map(pa.array, columns)], schema=schema)
+            )
     schema = pa.schema([("source", pa.int64()), ("target", pa.int64())])
     with pq.ParquetWriter(folder / "edges.parquet", schema, **options) as writer:
         for number, begin in enumerate(range(0, rows, piece)):

@@ -1,4 +1,4 @@
-"""How far it goes: a graph larger than memory, a Reddit-sized one on a GPU, the cost of a batch against size and threads.
+"""How far it goes: a graph larger than memory, a Reddit-sized one on a GPU, the cost of a batch by size and threads.
 
 python -m benchmarks.scale reddit --device cuda --out scale-reddit.json
 python -m benchmarks.scale big --folder runs/big --out benchmarks/results/scale-big.json
@@ -106,14 +106,18 @@ def reddit(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def accuracy(options: argparse.Namespace) -> dict[str, Any]:
-    """The same recipe on the whole graph and by mini-batches, the same number of epochs."""
+    """The same recipe on the whole graph and by mini-batches: as many steps of each where --sampled-epochs says so."""
     first, _, last = options.seeds.partition("-")
     seeds = range(int(first), int(last or first) + 1)
     out: dict[str, Any] = {"recipe": options.recipe, "seeds": list(seeds)}
-    changes = ["evaluation.baselines=[]", *([f"train.epochs={options.epochs}"] if options.epochs else [])]
+    changes = ["evaluation.baselines=[]", *options.set, *([f"train.epochs={options.epochs}"] if options.epochs else [])]
     ways: dict[str, list[str]] = {
         "whole": [],
-        "neighbour": ["train.sampler=neighbour", f"train.batch_size={options.batch}", f"train.fanouts=[{options.fanouts}]"],
+        "neighbour": [
+            "train.sampler=neighbour",
+            f"train.batch_size={options.batch}",
+            f"train.fanouts=[{options.fanouts}]",
+        ],
         "cluster": ["train.sampler=cluster", f"train.batch_size={options.batch}"],
     }
     for name, settings in ways.items():
@@ -148,10 +152,12 @@ def main() -> None:
     parser.add_argument("--sampled-epochs", type=int, default=0)
     parser.add_argument("--batch", type=int, default=512)
     parser.add_argument("--ways", default="")
+    parser.add_argument("--set", action="append", default=[])
     parser.add_argument("--folder", type=Path, default=Path("runs/big"))
     parser.add_argument("--nodes", type=int, default=10_000_000)
     parser.add_argument("--rows", type=int, default=50_000_000, help="of the edge table; each counts both ways")
     parser.add_argument("--features", type=int, default=128)
+    parser.add_argument("--only-store", action="store_true")
     parser.add_argument("--most-edges", type=float, default=1e8)
     options = parser.parse_args()
     run = {

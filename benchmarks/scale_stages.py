@@ -48,7 +48,12 @@ def watched(command: list[str], log: Path) -> dict[str, Any]:
         while process.poll() is None:
             most = max(most, resident(process.pid))
             time.sleep(0.2)
-    found = {"command": " ".join(["graphmae", *command[3:]]), "seconds": round(time.monotonic() - began, 1)}
+    shown = " ".join(["graphmae", *command[3:]]).replace(f"{Path.cwd()}/", "")
+    found: dict[str, Any] = {
+        "command": shown,
+        "load": round(os.getloadavg()[1], 1),
+        "seconds": round(time.monotonic() - began, 1),
+    }
     found["peak_resident_gib"] = round(most / 2**30, 3)
     if process.returncode:
         raise RuntimeError(f"{command} failed:\n{log.read_text()[-3000:]}")
@@ -70,15 +75,21 @@ def big(options: argparse.Namespace) -> dict[str, Any]:
         print(json.dumps(out), flush=True)
     graphmae = [sys.executable, "-m", "graphmae"]
     tables = [str(folder / "nodes.parquet"), str(folder / "edges.parquet")]
-    store, run, z = folder / "store", folder / "run", folder / "z.npy"
-    out["store"] = watched([*graphmae, "store", *tables, "--dtype", "float16", "--out", str(store)], folder / "store.log")
+    store, run, z = folder / ("store-alone" if options.only_store else "store"), folder / "run", folder / "z.npy"
+    out["store"] = watched(
+        [*graphmae, "store", *tables, "--dtype", "float16", "--out", str(store)], folder / "store.log"
+    )
     header = json.loads((store / "header.json").read_text())
     directed = header["edges"]
     out["directed_edges"] = directed
     out["store"] |= _speeds((folder / "store.log").read_text(), out["store"]["seconds"], options.rows, directed)
+    if options.only_store:
+        return out
     changes = [f"train.steps={STEPS}", "train.epochs=1", f"encoder.hidden_channels={WIDTH}", "train.batch_size=256"]
     settings = [part for change in changes for part in ("--set", change)]
-    out["pretrain"] = watched([*graphmae, "pretrain", str(store), *settings, "--out", str(run)], folder / "pretrain.log")
+    out["pretrain"] = watched(
+        [*graphmae, "pretrain", str(store), *settings, "--out", str(run)], folder / "pretrain.log"
+    )
     line = json.loads((run / "metrics.jsonl").read_text().splitlines()[-1])
     out["pretrain"] |= {"steps": STEPS, "training_seconds": round(line["seconds"], 1), "waited": line.get("waited")}
     out["pretrain"] |= {"loss": round(line["loss"], 4), "steps_per_second": round(STEPS / line["seconds"], 2)}

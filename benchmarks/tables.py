@@ -111,7 +111,7 @@ def worth_links() -> str:
 
 
 def criterion() -> str:
-    """Rank correlation, over settings, of what is measured without labels with a probe's accuracy; the default's rank."""
+    """Rank correlation, over settings, of what is measured without labels with accuracy; and the default."""
     found = load("criterion.json")
     names = list(next(iter(next(iter(found.values()))["settings"].values()))["measures"])
     scores = ("lowest", "highest", "best on validation", "default")

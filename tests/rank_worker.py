@@ -13,6 +13,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 from torch_geometric.data import Data
 
+import graphmae as gm
 from graphmae import decoders, encoders
 from graphmae.batching import Batch, GraphStore
 from graphmae.data import GraphSet
@@ -71,8 +72,16 @@ def gradients(case: str, ranks: Ranks) -> dict[str, Tensor]:
     return found | {name: buffer.clone() for name, buffer in model.named_buffers() if "running" in name}
 
 
+def own_weights() -> dict[str, Tensor]:
+    """Of a model of one's own parts after `gm.pretrain`, as a script of one's own calls it."""
+    model = model_of("layer norm")
+    gm.pretrain(model, graphs(), epochs=3, batch_size=4, device="cpu", progress=False)
+    return {name: weight.detach().clone() for name, weight in model.named_parameters()}
+
+
 if __name__ == "__main__":
     together = connect(torch.device("cpu"))
     for number, case in enumerate(CASES):
         save_file(gradients(case, together), Path(sys.argv[1]) / f"{number}-{together.rank}.safetensors")
+    save_file(own_weights(), Path(sys.argv[1]) / f"own-{together.rank}.safetensors")
     together.wait()

@@ -52,6 +52,8 @@ MISTAKES: list[tuple[list[str], list[str]]] = [
     (["run", "broken.toml"], ["not valid TOML"]),
     (["recipes", "show", "node/coar"], ["did you mean 'node/cora'"]),
     (["recipes", "check", "mine.toml"], ["mine: 2 problems"]),
+    (["report", "nowhere"], ["nowhere is not a run, it is not a folder"]),
+    (["report", "full"], ["full is not a run, it has none of compare.json, result.json, config.json"]),
     (["convert", "none.pt", "--out", "new"], ["there is no file none.pt"]),
 ]
 CODE = """

@@ -25,6 +25,7 @@ OWN = {
     "run": {"recipe": "source", "import_": "imports"},
     "pretrain": {"recipe": "model", "from_": "start"},
     "evaluate": {"split": "columns"},
+    "store": {"split": "columns"},
     "finetune": {"checkpoint": "checkpoint"},
     "curve": {"checkpoint": "checkpoint"},
     "predict": {"table": "molecules"},

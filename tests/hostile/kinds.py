@@ -20,10 +20,12 @@ from torch_geometric.data import Data
 import graphmae as gm
 from graphmae import config, decoders, encoders, losses, masking
 from graphmae.batching import GraphStore
+from graphmae.batching.sampling import InducedSampler, NeighbourSampler
 from graphmae.data import cache, load
 from graphmae.data.benchmarks.tu import load_tu
 from graphmae.data.files import from_data, read_graph
 from graphmae.data.molecules import from_smiles, read_assay, stored
+from graphmae.data.ondisk import StoredGraph
 from graphmae.data.tables import from_tables
 from graphmae.finetuning.predictor import Predictor
 from graphmae.pretrained import from_published
@@ -269,6 +271,18 @@ def open_store(folder: Path) -> Any:
         module.cache_root = kept
 
 
+def write_graph_store(folder: Path) -> None:
+    gm.store(from_data(graph(), "ring"), folder / "ring")
+
+
+def open_graph_store(folder: Path) -> Any:
+    """Mapped, sampled from and read whole: nothing in it may point outside."""
+    stored = StoredGraph.open(folder / "ring")
+    sample = NeighbourSampler(stored.compressed(), [2, 2]).sample(np.arange(stored.num_nodes), 0)
+    parts = InducedSampler(stored.compressed()).sample(np.arange(0, stored.num_nodes, 2))
+    return [sample.nodes, sample.col, parts.col, of_graph(stored.single_graph()), stored.treatment]
+
+
 def write_assay(folder: Path) -> None:
     rows = [f"{text},{i % 2},{'' if i == 3 else (i + 1) % 2}\n" for i, text in enumerate(SMILES)]
     (folder / "assay.csv").write_text("smiles,toxic,soluble\n" + "".join(rows))
@@ -328,6 +342,7 @@ KINDS: dict[str, Kind] = {
     "cache": Kind(write_cache, open_cache, "*.safetensors"),
     "smi": Kind(write_smi, open_smi),
     "store": Kind(write_store, open_store, "cache/**/*.*"),
+    "graph store": Kind(write_graph_store, open_graph_store, "ring/*.*"),
     "assay": Kind(write_assay, open_assay),
     "published": Kind(write_published, lambda f: from_published(f / "weights.pt").state_dict()),
     "recipe": Kind(write_recipe, lambda f: repr(config.load(f / "mine.toml"))),

@@ -12,7 +12,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-EXTRAS = {"mol": "rdkit", "tune": "optuna", "tensorboard": "tensorboard", "hub": "huggingface_hub", "excel": "openpyxl"}
+EXTRAS = {
+    "mol": "rdkit", "report": "matplotlib", "tune": "optuna", "tensorboard": "tensorboard", "hub": "huggingface_hub",
+    "excel": "openpyxl",
+}  # fmt: skip
 
 
 def tables(folder: Path) -> tuple[str, str]:
@@ -38,10 +41,12 @@ def main() -> int:
         ("pretrain", nodes, edges, "--label", "topic", "--epochs", "3", "--out", "run"),
         ("embed", "run", nodes, edges, "-o", "z.parquet"),
         ("evaluate", "run", nodes, edges, "--label", "topic"),
+        ("report", "run", "-o", "report.html"),
         ("doctor",),
     ]
     missing = {
         "mol": ("pretrain", "molecules.smi", "--out", "m"),
+        "report": ("report", "run", "--figures", "figures"),
         "tune": ("tune", nodes, edges, "--label", "topic", "--trials", "1"),
         "tensorboard": ("pretrain", nodes, edges, "--label", "topic", "--set", "train.tensorboard=true", "--out", "t"),
         "hub": ("embed", "hf:someone/something", nodes, edges, "-o", "h.npy"),

@@ -110,6 +110,20 @@ def test_a_run_of_two_ranks_evaluates_once_and_embeddings_are_put_together(
     assert sorted(file.name for file in tmp_path.iterdir()) == ["one.npy", "run", "two.npy"]
 
 
+def test_seeds_of_one_graph_are_divided(server: Server, tmp_path: Path) -> None:
+    settings = ["data.num_nodes=300", "train.sampler=neighbour", "train.batch_size=64", "encoder.hidden_channels=8"]
+    sets = [part for setting in [*settings, "encoder.heads=2"] for part in ("--set", setting)]
+    argv = ["pretrain", "synthetic", "--recipe", "default", "--epochs", "2", "--device", "cpu", *sets]
+    work = Work("seeds", argv)
+    for name in ("first", "again"):
+        assert finish(server, start(server, work, tmp_path / name)) == [0, 0], server.log.read_text()
+    found, again = contents(tmp_path / "first"), contents(tmp_path / "again")
+    losses = [[line["loss"] for line in one["metrics.jsonl"]] for one in (found, again)]  # beside them, times
+    assert losses[0] == losses[1]
+    assert found["model.safetensors"] == again["model.safetensors"]
+    assert found["config.json"]["trained_on"]["processes"] == 2
+
+
 @pytest.mark.parametrize(
     ("kind", "more", "message"),
     [

@@ -12,7 +12,10 @@ from ..data.benchmarks import ogb, planetoid, ppi, reddit, tu
 from ..data.sources import cache_root, data_root
 from ..runtime.environment import hardware, versions
 
-EXTRAS = {"mol": "rdkit", "hub": "huggingface_hub", "tune": "optuna", "tensorboard": "tensorboard", "excel": "openpyxl"}
+EXTRAS = {
+    "mol": "rdkit", "report": "matplotlib", "hub": "huggingface_hub", "tune": "optuna", "tensorboard": "tensorboard",
+    "excel": "openpyxl",
+}  # fmt: skip
 
 
 def doctor(root: str | Path | None = None) -> dict[str, dict[str, str]]:

@@ -26,9 +26,9 @@ def plan(
     processes, with the one that is recommended. A few steps of each are run where that is safe; where the graph is too
     large, of a part of it, and multiplied by how much larger it is. Nothing is written.
 
-    >>> found = plan("synthetic", overrides=["data.num_nodes=200", "encoder.hidden_channels=8"], device="cpu")
-    >>> found.recommended, found.best.settings
-    ('full graph', ())
+    >>> found = plan(["nodes.parquet", "edges.parquet"])  # doctest: +SKIP
+    >>> found.recommended, found.best.command  # doctest: +SKIP
+    ('full graph', 'graphmae pretrain DATA')
     """
     made, dataset = auto.recipe_for(data, recipe, overrides, columns, data_root)
     return planning.plan(made, dataset, resolve_device(device))

@@ -26,9 +26,18 @@ SHARE = 0.1  # of a device's free memory that features may take
 class Plan(Protocol):
     """What the steps of an epoch are: `sample(key, number)` gives that of one; `key` is the epoch's."""
 
-    graph: CompressedGraph
-    total: int
-    counts_all: bool
+    @property
+    def graph(self) -> CompressedGraph: ...
+
+    @property
+    def total(self) -> int:
+        """How many steps it takes until every node had its turn."""
+        ...
+
+    @property
+    def counts_all(self) -> bool:
+        """Whether all nodes of a step count, not its first ones alone."""
+        ...
 
     def sample(self, key: int, number: int) -> tuple[Sample, int]:
         """The step `number`, and how many of its nodes, the first ones, count."""

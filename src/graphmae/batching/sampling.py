@@ -82,11 +82,8 @@ class NeighbourSampler:
             total = neighbours.counted(graph.indptr, frontier, len(graph.indices), fanout, counts)
             self._check(total)
             senders = np.empty(total, dtype=np.int64)
-            self._check(
-                neighbours.chosen(
-                    graph.indptr, graph.indices, frontier, counts, number, hop, graph.num_nodes, senders
-                )  # fmt: skip
-            )
+            ends = graph.indptr, graph.indices, frontier, counts
+            self._check(neighbours.chosen(*ends, number, hop, graph.num_nodes, senders))
             nodes = np.concatenate([nodes[:known], np.empty(total, dtype=np.int64)])
             if 2 * (known + total) > len(slots):
                 slots = np.full(1 << max(6, (4 * (known + total)).bit_length()), -1, dtype=np.int32)

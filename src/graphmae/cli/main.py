@@ -57,6 +57,8 @@ DIVIDED = {"pretrain", "run", "embed", "doctor"}  # what several processes do to
 
 def _begin_rank() -> None:
     """One of several processes: results and progress are rank 0's."""
+    # Torch's warning that looking for weights without a gradient costs time, once per process.
+    os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
     if ranks.rank():
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123
         logging.getLogger("graphmae").setLevel(logging.ERROR)

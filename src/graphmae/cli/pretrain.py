@@ -49,7 +49,8 @@ def pretrain(
     DATA is a node table and an edge table (.csv, .tsv, .xlsx, .jsonl, .parquet; several edge tables are several kinds
     of edges), an edge list alone, an .npz file with arrays x [nodes, features] and edge_index [2, edges], a PyG Data
     saved with torch.save (.pt), a folder with TU files (NAME_A.txt, NAME_graph_indicator.txt, …), a file of molecules,
-    one SMILES per line (.smi, .smi.gz; needs RDKit), or a data set such as cora, mutag or synthetic.
+    one SMILES per line (.smi, .smi.gz; needs RDKit), a graph on disk (the folder of graphmae store; trained by
+    mini-batches), or a data set such as cora, mutag or synthetic.
 
     Without --recipe, settings are chosen by the data, reported, and written to recipe.toml in the run's folder, to be
     edited and used again. With --select they are the best of several on a fifth of the labels, which `evaluate` scores

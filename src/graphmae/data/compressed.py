@@ -137,8 +137,10 @@ class CompressedGraph:
 
     def to_data(self) -> Data:
         """The graph in memory, as PyG has it."""
-        receiver = np.repeat(np.arange(self.num_nodes), np.diff(self.indptr))
-        edges = np.stack([np.asarray(self.indices, dtype=np.int64), receiver])
+        degrees, senders = np.diff(self.indptr), np.asarray(self.indices, dtype=np.int64)
+        if (degrees < 0).any() or degrees.sum() != len(senders) or ((senders < 0) | (senders >= self.num_nodes)).any():
+            raise DamagedGraph("the stored graph is damaged: an edge leads to a node that does not exist")
+        edges = np.stack([senders, np.repeat(np.arange(self.num_nodes), degrees)])
         if self.self_loops:
             edges = np.concatenate([edges, np.tile(np.arange(self.num_nodes), (2, 1))], axis=1)
         return Data(x=self.features.block(0, self.num_nodes), edge_index=torch.from_numpy(edges))

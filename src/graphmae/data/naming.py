@@ -39,8 +39,8 @@ def section_of(sources: str | Path | Sequence[str | Path], sets: Collection[str]
         return {"name": str(source)}
     if not Path(source).exists() and not Path(source).suffix:
         ways = (
-            "or the paths of a node table and an edge table, of a .npz, .pt or .smi file, of a graph store, or of a folder "
-            "with TU files"
+            "or the paths of a node table and an edge table, of a .npz, .pt or .smi file, of a graph store, or of a "
+            "folder with TU files"
         )
         raise DataError(f"{unknown('data set', str(source), sets)}; {ways}")
     if Path(str(source).lower().removesuffix(".gz")).suffix in MOLECULES:

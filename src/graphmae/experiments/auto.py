@@ -77,11 +77,11 @@ def recipe_for(
     base = with_data(dataset.default_recipe)
     if dataset.task == "node" and base["method"]["name"] == "graphmae":
         chosen, reasons = choose_on_disk(dataset) if dataset.on_disk else choose(dataset)
+        if mine := [text for text in changes if text not in of_data]:
+            reasons = [*reasons, f"  changed by you: {', '.join(mine)}"]
         for line in reasons:
             logger.info("%s", line)
         base = config.merge(base, {**chosen, "about": {"notes": "\n".join(reasons)}})
-        if mine := [text for text in changes if text not in of_data]:
-            logger.info("  changed by you: %s", ", ".join(mine))
     made = config.load(base, changes)
     methods.check(made)
     return made, dataset
@@ -105,7 +105,8 @@ def choose_on_disk(dataset: Any) -> tuple[dict[str, Any], list[str]]:
         "  embeddings of one view, what is learned: the others (own features, hops, structure) need the whole graph",
         "  GAT, 256 wide, two layers; three quarters of the seeds masked, γ = 2: as for graphs in memory",
     ]
-    train = {"sampler": "neighbour", "batch_size": DISK_SEEDS, "steps": steps, "epochs": DISK_EPOCHS, "patience": 0}
+    train = {"sampler": "neighbour", "batch_size": DISK_SEEDS, "epochs": DISK_EPOCHS, "patience": 0}
+    train["steps"] = DISK_STEPS if nodes > DISK_STEPS * DISK_SEEDS else 0  # 0: every node once
     chosen: dict[str, Any] = {"embedding": {"views": []}, "decoder": {"name": "gat"}, "loss": {"gamma": 2}}
     chosen["encoder"] = {"name": "gat", "hidden_channels": 256, "num_layers": 2, "norm": "none"}
     return {**chosen, "mask": {"rate": 0.75, "replace_rate": 0.05}, "train": train}, lines

@@ -8,12 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from .. import pretrained
 from ..data import REGISTRY, Dataset
 from ..data.open import open_dataset
-from ..finetuning import Predictor, predict_graphs
+from ..finetuning import AutomaticPredictor, Committee, Predictor
 from ..reporting import records
 from ..reporting.page import Prediction, Sheet
 from ..results import Result
@@ -23,6 +24,7 @@ from ..runtime.untrusted import read_object
 from .folder import RunFolder
 from .points import points_of
 
+MOST_NODES = 1_000_000  # of which a map can be made; it shows a sample
 ROLES = ("id", "source", "target", "weight", "time", "label", "split")
 logger = logging.getLogger("graphmae")
 
@@ -83,20 +85,24 @@ def _with_model(
     try:
         where = pretrained.find_checkpoint(folder.path)
         kind = str(read_object(where / "config.json").get("kind", "pretrained"))
-        model = pretrained.load_predictor(where) if kind == "predictor" else pretrained.load(where)
+        model = pretrained.load(where) if kind == "pretrained" else pretrained.load_predictor(where)
     except InputError as error:
         return replace(sheet, notes=[*sheet.notes, f"There is no map, as there is no model: {error}."])
     try:
         dataset = _opened(recipe, model.inputs, root, data)
     except (DataError, InputError) as error:
         return replace(sheet, notes=[*sheet.notes, f"There is no map, as the data cannot be had: {error}."])
+    count = dict(dataset.summary()).get("nodes", 0)
+    if dataset.task == "node" and (dataset.on_disk or count > MOST_NODES):
+        large = f"There is no map: of {count:,} nodes, as maps are of graphs in memory with at most {MOST_NODES:,}."
+        return replace(sheet, notes=[*sheet.notes, large])
     nodes = _node_table(recipe, data)
     with numerics(device):
-        if isinstance(model, Predictor):
+        if isinstance(model, Predictor | AutomaticPredictor):
             points, spectrum = points_of(
                 model.encoder, dataset, device, readout=model.readout.split("+"), nodes=nodes, columns=columns
             )
-            sheet = replace(sheet, predictions=_predictions(model, dataset, device))
+            sheet = replace(sheet, predictions=_predictions(pretrained.load_committee(folder.path), dataset, device))
         else:
             readout = str(recipe.get("evaluation", {}).get("readout", "mean")).split("+")
             points, spectrum = points_of(
@@ -105,7 +111,7 @@ def _with_model(
             )  # fmt: skip
     notes = list(sheet.notes)
     if len(list(folder.path.glob("seed-*/config.json"))) > 1:
-        notes.append(f"Map, reconstruction and predictions are those of {where.name.replace('-', ' ')}.")
+        notes.append(f"Map and reconstruction are those of {where.name.replace('-', ' ')}.")
     return replace(sheet, points=points, spectrum=spectrum, notes=notes)
 
 
@@ -138,15 +144,16 @@ def _node_table(recipe: Mapping[str, Any], data: Any) -> Any:
     return section.get({"tables": "nodes", "assay": "path"}.get(str(section.get("name")), "")) or None
 
 
-def _predictions(model: Predictor, dataset: Any, device: torch.device) -> list[Prediction]:
-    """Of the test molecules, one entry for every target that was measured there."""
-    answers = predict_graphs(model, dataset.graphs(), device).numpy()
+def _predictions(committee: Committee, dataset: Any, device: torch.device) -> list[Prediction]:
+    """Of the test molecules, by the models of all seeds: one entry for every target that was measured there."""
     test, out = dataset.split["test"], []
-    for column, name in enumerate(model.names):
-        measured, predicted = dataset.scored[test, column], answers[test, column]
-        known = ~torch.from_numpy(measured).isnan().numpy()
+    read = committee.featurize([dataset.smiles[i] for i in test])
+    answers = committee.answer(read, device).values
+    for column, name in enumerate(committee.names):
+        measured, predicted = dataset.scored[test[read.rows], column], answers[:, column]
+        known = ~np.isnan(measured)
         if known.any():
             out.append(
-                Prediction(name, model.kind, measured[known].astype("float64"), predicted[known].astype("float64"))
+                Prediction(name, committee.kind, measured[known].astype("float64"), predicted[known].astype("float64"))
             )
     return out

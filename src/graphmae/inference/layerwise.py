@@ -176,6 +176,7 @@ class _Work:
                     release(array)
             self._note(number, end, out)
         self._note(number, nodes, out, always=True)
+        release(rows.array)  # the next stage reads another
         return out
 
     def drop(self, number: int) -> None:
@@ -260,8 +261,8 @@ def _check_room(
     free = shutil.disk_usage(folder).free
     if needed > free and not (scratch / PROGRESS).is_file():
         raise InputError(
-            f"embeddings of {graph.num_nodes:,} nodes need {needed / 2**30:.1f} GiB of disk on the way and {folder} has "
-            f"{free / 2**30:.1f}; write to another disk, or take a narrower encoder"
+            f"embeddings of {graph.num_nodes:,} nodes need {needed / 2**30:.1f} GiB of disk on the way and {folder} "
+            f"has {free / 2**30:.1f}; write to another disk, or take a narrower encoder"
         )
 
 
@@ -275,7 +276,7 @@ def _identity(encoder: nn.Module, graph: CompressedGraph, reading: NodeReading, 
 
 
 def written_rows(final: np.ndarray, out: Path, ids: Any, id_name: str) -> None:
-    """Embeddings as a file of one's own choice, from those that are mapped: .npy as it is, .parquet a piece at a time."""
+    """Embeddings that are mapped as a file: .npy as it is, .parquet a piece at a time, others at once."""
     if out.suffix == ".npy":
         put_in_place(final, out)
         return

@@ -58,7 +58,7 @@ class GAE(Method):
 
     def loss(self, batch: Batch) -> Tensor:
         if self.deviation is None:
-            code, penalty = self.encode(batch), 0.0
+            code, penalty = self.encode(batch), torch.zeros((), device=batch.x.device)
         else:
             edges = batch.edges(self.encoder)
             assert isinstance(self.encoder, StackedEncoder)

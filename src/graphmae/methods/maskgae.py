@@ -62,8 +62,8 @@ class HiddenEdges(nn.Module):
             if graph.share is not None:  # sampled edges stand for others
                 hidden = hidden * graph.share
             degree = code.new_zeros(len(code)).index_add(0, graph.row.long(), hidden[: len(graph.row)])
-            counted = (batch.counted(rows) for rows in (F.relu(self.count(code)).squeeze(1), degree))
-            loss = loss + self.degree * F.mse_loss(*counted)
+            guessed = F.relu(self.count(code)).squeeze(1)
+            loss = loss + self.degree * F.mse_loss(batch.counted(guessed), batch.counted(degree))
         return loss
 
     def score(self, code: Tensor, first: Tensor, second: Tensor) -> Tensor:

@@ -16,6 +16,7 @@ import logging
 import os
 import re
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -153,7 +154,9 @@ class Ranks:
         for part in module.modules():
             if hasattr(part, "add_up"):
                 part.add_up = self._added_up if sync_norm else None  # type: ignore[assignment]
-        with self.reaching():
+        self.same_buffers(module)
+        with self.reaching(), warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # the new name is not in every version that is allowed
             # Weights a draw leaves out have no gradient; buffers are made the same after every epoch, not every step.
             return DistributedDataParallel(
                 module, process_group=self.gradients, find_unused_parameters=True, broadcast_buffers=False
@@ -280,7 +283,11 @@ def connect(device: torch.device) -> Ranks:
         if device.type == "cuda":
             torch.cuda.set_device(device)
         try:
-            dist.init_process_group("nccl" if device.type == "cuda" else "gloo", timeout=LONGEST_STEP)
+            store, rank, size = next(dist.rendezvous("env://", timeout=LONGEST_STEP))
+            # torchrun keeps the store when it starts everything again, with the addresses of processes that have ended.
+            store = dist.PrefixStore(f"attempt-{environment.restarts()}", store)
+            backend = "nccl" if device.type == "cuda" else "gloo"
+            dist.init_process_group(backend, timeout=LONGEST_STEP, store=store, rank=rank, world_size=size)
         except (RuntimeError, ValueError) as error:
             raise GraphMAEError(
                 f"rank {environment.rank()} of {environment.size()} cannot reach the others ({error}); check "

@@ -15,6 +15,7 @@ from torch_geometric.data import Data
 
 from .. import kernels
 from ..batching import Batch, GraphStore, Shuffled
+from ..batching.prefetch import SampledBatches
 from ..config import Train
 from ..data import Dataset
 from ..data.edge_data import EDGE_KEYS
@@ -58,13 +59,10 @@ def pretrain_model(
             "a forked process trains with one thread and plain kernels, and the same seed gives other weights than "
             "elsewhere; use multiprocessing.get_context('spawn')"
         )
-    batches: Batches[Any]
-    if train.sampler:
-        sampled = sampled_batches(model, dataset, train, device, ranks)
-        batches, record, sample = sampled, None, sampled.looked_at
+    sampled = sampled_batches(model, dataset, train, device, ranks) if train.sampler else None
+    if sampled is not None:
         after_epoch = [*after_epoch, sampled.share_waited]
-    else:
-        batches, record, sample = _batches(model, dataset, train, device, ranks)
+    batches, record, sample = _batches(model, dataset, train, device, ranks, sampled)
     if train.accumulate > 1 or train.checkpoint_activations or ranks.size > 1:
         record = None  # what is recorded does the same in every step, with random numbers nobody sets back
     model.prepare(train.epochs * -(-len(batches) // train.accumulate))
@@ -93,7 +91,7 @@ def pretrain_model(
         steps = train.epochs * len(batches)
         outcome = trainer.fit(batches, steps if most_steps is None else min(steps, most_steps))
     watch.finish(outcome.epochs * len(batches))
-    if train.sampler and sampled.passed:
+    if sampled is not None and sampled.passed:
         logger.info("%s: waited %.1f %% of the time for data", journal.label, 100 * sampled.waited / sampled.passed)
     return outcome
 
@@ -116,12 +114,20 @@ def _loss(precision: AbstractContextManager[None], model: Method, batch: Batch) 
 
 
 def _batches(
-    model: Method, dataset: Dataset, train: Train, device: torch.device, ranks: Ranks
+    model: Method,
+    dataset: Dataset,
+    train: Train,
+    device: torch.device,
+    ranks: Ranks = ALONE,
+    sampled: SampledBatches | None = None,
 ) -> tuple[Batches[Any], Callable[[Callable[[Any], Tensor]], Callable[[Any], Tensor]] | None, Callable[[], Batch]]:
-    """A single graph is a batch of its own; several are shuffled. On CUDA steps are recorded where that can be.
+    """A single graph is a batch of its own, or `sampled`; several are shuffled. On CUDA steps are recorded where that
+    can be.
 
     Last a function that gives a batch to look at embeddings of: always the same.
     """
+    if sampled is not None:
+        return sampled, None, sampled.looked_at
     divided = ranks.size > 1
     on_cuda = device.type == "cuda" and kernels.has("cuda") and not divided  # plain torch waits for the device
     graphs = dataset.pretrain_graphs()

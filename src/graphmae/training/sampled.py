@@ -75,9 +75,10 @@ def approximation(model: Method, train: Train) -> str:
     """What is different from training on the whole graph, in words, for the model's card; "" where nothing is."""
     if train.sampler == "neighbour":
         fanouts = ", ".join("all" if fanout < 0 else str(fanout) for fanout in fanouts_of(model, train))
-        return (
-            f"mini-batches of {train.batch_size:,} seeds with sampled neighbours ({fanouts} by hop): {model.of_seeds}"
-        )
+        norms = any(isinstance(part, nn.modules.batchnorm._BatchNorm) for part in model.encoder.modules())
+        more = "; batch norms see all nodes of a batch, also those whose neighbours were not drawn" if norms else ""
+        sizes = f"mini-batches of {train.batch_size:,} seeds with sampled neighbours ({fanouts} by hop)"
+        return f"{sizes}: {model.of_seeds}{more}"
     if train.sampler:
         kind = "near each other" if train.sampler == "cluster" else "drawn at random"
         return f"mini-batches of {train.batch_size:,} nodes {kind}: edges to other nodes are not seen"

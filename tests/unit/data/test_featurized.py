@@ -13,6 +13,7 @@ from graphmae.data.molecules.environments import environments
 from graphmae.data.molecules.featurized import featurize
 from graphmae.data.molecules.fingerprints import ecfp
 from graphmae.data.molecules.neighbours import TanimotoIndex
+from graphmae.data.molecules.standardize import standardize, standardized
 from graphmae.inference.molecules import embed_molecules
 
 Chem = pytest.importorskip("rdkit.Chem", reason="RDKit is not installed")
@@ -78,3 +79,17 @@ def test_equal_surroundings_are_computed_once_and_equal_the_encoder(norm: str) -
     residual = encoders.MoleculeGIN(124, 24, 2, edge_channels=12, residual=True).eval()
     assert not residual.groups_atoms
     assert embed_molecules([residual], graphs, "mean", torch.device("cpu"))[0].shape == (len(graphs), 24)
+
+
+def test_stereo_alone_is_written_canonically_as_all_steps_of_standardising_would() -> None:
+    texts = [
+        "C[C@H](N)C(=O)O",
+        "N[C@@H](C)C(=O)O",
+        "C/C=C/C#N",
+        "F/C(Cl)=C\\Br",
+        "CC[S@](=O)C",
+        "O=C1C[C@@H]2CC[C@H]1C2",
+    ]
+    assert [standardized(text) for text in texts] == [standardize(text).smiles for text in texts]
+    assert standardized("C[C@H](N)C(=O)O") == standardized("[C@@H](C)(N)C(=O)O")  # one molecule, two orders
+    assert standardized("C[C@H](") is None

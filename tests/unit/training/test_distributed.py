@@ -12,7 +12,7 @@ from safetensors.torch import load_file
 from graphmae.runtime import ranks as environment
 from graphmae.runtime.errors import InputError
 from graphmae.training.distributed import ALONE, Ranks, Shared
-from rank_worker import CASES, gradients
+from rank_worker import CASES, gradients, model_of
 
 TESTS = Path(__file__).parents[2]
 SRC = TESTS.parent / "src"
@@ -54,6 +54,13 @@ def test_without_synchronised_statistics_they_are_not(two_ranks: Path) -> None:
     case = "own statistics"
     expected, found = gradients(case, ALONE), load_file(two_ranks / f"{CASES.index(case)}-0.safetensors")
     assert not torch.allclose(found["bridge.weight"], expected["bridge.weight"], rtol=1e-2, atol=1e-4)
+
+
+def test_a_script_of_ones_own_has_the_same_model_in_every_process(two_ranks: Path) -> None:
+    first, second = (load_file(two_ranks / f"own-{rank}.safetensors") for rank in (0, 1))
+    untrained = dict(model_of("layer norm").named_parameters())
+    assert all(torch.equal(first[name], second[name]) for name in untrained)
+    assert not torch.equal(first["bridge.weight"], untrained["bridge.weight"])
 
 
 def test_every_number_belongs_to_one_rank() -> None:

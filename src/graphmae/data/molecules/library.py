@@ -10,7 +10,7 @@ from pathlib import Path
 from ...runtime.errors import DataError
 from ...runtime.untrusted import open_gz
 from .cells import read_cells
-from .lines import form_of, read_lines, smiles_column
+from .lines import form_of, read_lines, smiles_name
 
 LARGE = 1 << 23  # bytes of a text file, from which on it is read row by row
 Rows = Iterator[tuple[list[str], str]]
@@ -28,7 +28,7 @@ def library_rows(path: Path, smiles: str | None = None) -> tuple[list[str], Rows
         if form == "table" and plain.suffix in (".csv", ".tsv"):
             return _streamed(path, "\t" if plain.suffix == ".tsv" else "", smiles)
     cells = read_cells(path)
-    column = cells.smiles or smiles_column(path, cells.names, smiles)
+    column = cells.smiles or smiles_name(path, cells.names, smiles)
     texts = cells.texts(column)
     return cells.names, ((row, text.strip()) for row, text in zip(cells.rows(), texts, strict=True))
 
@@ -38,7 +38,7 @@ def _streamed(path: Path, delimiter: str, smiles: str | None) -> tuple[list[str]
     first = next(lines, "")
     delimiter = delimiter or max(",;\t", key=first.count)
     header = next(csv.reader([first], delimiter=delimiter), [])
-    at = header.index(smiles_column(path, header, smiles))
+    at = header.index(smiles_name(path, header, smiles))
 
     def rows() -> Rows:
         for number, row in enumerate(csv.reader(lines, delimiter=delimiter), 2):

@@ -122,11 +122,6 @@ def text_lines(file: Path) -> Iterator[str]:
         raise DataError(f"{file} is damaged or not a .gz file ({error})") from None
 
 
-def smiles_column(file: Path, names: Sequence[str], wanted: str | None) -> int:
-    """Which column holds SMILES, counted from 0."""
-    return list(names).index(smiles_name(file, names, wanted))
-
-
 def smiles_name(file: Path, names: Sequence[str], wanted: str | None) -> str:
     """The column that holds SMILES, by its name."""
     if wanted is not None:

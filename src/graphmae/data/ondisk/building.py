@@ -1,4 +1,4 @@
-"""From tables, or a graph in memory, to a graph on disk: one pass over the nodes, one over the edges, bounded memory."""
+"""From tables, or a graph in memory, to a graph on disk: one pass over nodes, one over edges, bounded memory."""
 
 from __future__ import annotations
 
@@ -51,14 +51,19 @@ def store_tables(
 ) -> StoredGraph:
     """A node table and edge tables as a graph on disk, in the folder `out`.
 
-    Columns become features as those of tables in memory do, learned from 100,000 rows all over the table. `treatment` is
-    that of a trained model: columns are then encoded as they were in training. Further columns of edges are left aside.
+    Columns become features as those of tables in memory do, learned from 100,000 rows all over the table. `treatment`
+    is that of a trained model: columns are then encoded as they were in training. Further columns of edges are left
+    aside.
     """
     roles = {key: value for key, value in (columns or {}).items() if value}
     of_nodes = {role: roles.get(role, "") for role in ("id", "label", "split")}
     report = Report(TableStream(nodes).name)
     folder, origins = Path(out), [nodes, *edges]
-    made_of = {"files": [_identity(each) for each in origins], "columns": roles, "dtype": _checked(dtype)}
+    made_of: dict[str, Any] = {
+        "files": [_identity(each) for each in origins],
+        "columns": roles,
+        "dtype": _checked(dtype),
+    }
     made_of |= {"directed": directed, "self_loops": self_loops, "kinds": dict(kinds or {})}
     with _claimed(folder, made_of) as known, ExitStack() as held:
         if known is not None:
@@ -79,7 +84,8 @@ def store_tables(
         for stream, (source, target) in zip(streams, ends, strict=True):
             for piece in stream.pieces([source, target], [] if as_numbers else [source, target]):
                 sides = [piece.column(side) for side in (source, target)]
-                facts.add(*pool.map(partial(_rows_of, row_of=row_of, as_numbers=as_numbers), sides), buckets)
+                found = list(pool.map(partial(_rows_of, row_of=row_of, as_numbers=as_numbers), sides))
+                facts.add(found[0], found[1], buckets)
                 progress("edges", facts.read, sum(s.num_rows or 0 for s in streams) or None)
         facts.check(", ".join(stream.name for stream in streams), report)
         learned = {

@@ -140,12 +140,9 @@ class StoredGraph(Dataset):
         return np.asarray(self.arrays["split"] == 1 + SPLITS.index(split)).nonzero()[0]
 
     def gather(self, per_graph: list[Tensor] | list[FeatureRows], split: Split) -> tuple[Tensor, Tensor]:
-        """Rows of the one tensor in `per_graph`, one per node, or of the features, and labels that belong to a split."""
+        """Rows of the one tensor in `per_graph`, or of the features, and labels that belong to a split."""
         nodes, given = self.nodes_of(split), per_graph[0]
-        if isinstance(given, FeatureRows):
-            rows = given.take(nodes)
-        else:
-            rows = given[torch.from_numpy(nodes).to(given.device)]
+        rows = given.take(nodes) if isinstance(given, FeatureRows) else given[torch.from_numpy(nodes).to(given.device)]
         return rows, torch.from_numpy(np.array(self.arrays["labels"][nodes])).to(rows.device)
 
     def single_graph(self) -> Data:

@@ -1,4 +1,4 @@
-"""Edges into compressed rows with bounded memory: thrown into buckets by receiver as they come, then sorted one by one."""
+"""Edges into compressed rows with bounded memory: into buckets by receiver as they come, then sorted one by one."""
 
 from __future__ import annotations
 

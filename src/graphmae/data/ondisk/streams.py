@@ -108,7 +108,7 @@ class TableStream:
         size = max(1 << 12, min(ROWS, CELLS // max(1, len(columns))))
         try:
             if self._kind == "parquet":
-                with pyarrow.parquet.ParquetFile(self._path) as file:
+                with pyarrow.parquet.ParquetFile(self._path, pre_buffer=False) as file:
                     for batch in file.iter_batches(size, columns=list(columns)):
                         yield pa.Table.from_batches([batch]).select(list(columns))
             elif self._kind == "csv":
@@ -144,7 +144,7 @@ class TableStream:
         return pa.concat_tables(kept), seen
 
     def _parquet_sample(self, columns: list[str]) -> tuple[pa.Table, int]:
-        with pyarrow.parquet.ParquetFile(self._path) as file:
+        with pyarrow.parquet.ParquetFile(self._path, pre_buffer=False) as file:
             total = file.metadata.num_rows
             if not total:
                 raise DataError(f"{self.name} has no rows")
