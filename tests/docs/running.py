@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas
 import pytest
 import torch
 from sklearn.ensemble._forest import BaseForest
@@ -45,6 +46,7 @@ def prepare_folder(folder: Path) -> None:
     write_tables(folder)
     for name, table in {"nodes.csv": "papers.csv", "edges.csv": "citations.csv"}.items():
         (folder / table).rename(folder / name)
+        pandas.read_csv(folder / name).to_parquet(folder / name.replace(".csv", ".parquet"))
     rng = np.random.default_rng(0)
     arrays = {"x": rng.random((60, 8), dtype=np.float32), "edge_index": rng.integers(60, size=(2, 200))}
     np.savez(folder / "graph.npz", **arrays, y=np.arange(60) % 3)
