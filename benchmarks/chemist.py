@@ -37,13 +37,17 @@ from graphmae.finetuning.members import SPECS, affordable
 from graphmae.runtime.device import numerics
 from graphmae.runtime.environment import commit, hardware
 
+from .packed_assays import path_of, unpack
+
 OUT = Path(__file__).parent / "results/chemist.json"
 ALTERNATIVES = ("ecfp-forest", "ecfp-linear", "descriptors-boosting", "finetuned")
 CHECKPOINT = "molecule-zinc"
 
 
-def load(name: str, split: str, seed: int) -> Assay:
-    """A set by name; BACE's affinities as numbers too."""
+def load(name: str, split: str, seed: int, packed: Path | None = None) -> Assay:
+    """A set by name; BACE's affinities as numbers too. `packed`: a folder of files of `packed_assays`."""
+    if packed is not None:
+        return unpack(path_of(packed, name, split, seed))
     if name == "bace-pic50":
         return read_assay(
             moleculenet.raw_files("bace"), targets=["pIC50"], kind="regression", split=split, split_seed=seed,
@@ -52,14 +56,16 @@ def load(name: str, split: str, seed: int) -> Assay:
     return REGISTRY.build(name, root=None, split=split, split_seed=seed)
 
 
-def scores(names: list[str], split: str, seeds: list[int], device: str, without: str = "") -> None:
+def scores(
+    names: list[str], split: str, seeds: list[int], device: str, without: str = "", packed: Path | None = None
+) -> None:
     for seed in seeds:  # all sets once before any twice
         for name in names:
             found = read()
             key = {"set": name, "split": split, "seed": seed, "without": without}
             if any({k: run[k] for k in key} == key for run in found.get("scores", [])):
                 continue
-            assay = load(name, split, seed)
+            assay = load(name, split, seed, packed)
             encoder = gm.load(CHECKPOINT).encoder
             began, used = time.monotonic(), torch.device(device)
             with numerics(used):
@@ -236,9 +242,10 @@ if __name__ == "__main__":
     parser.add_argument("--model", default="")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--without", default="", help="a member that is left out")
+    parser.add_argument("--packed", type=Path, help="folder of files of benchmarks.packed_assays: needs no RDKit")
     given = parser.parse_args()
     if given.what == "scores":
-        scores(given.sets, given.split, parse_seeds(given.seeds), given.device, given.without)
+        scores(given.sets, given.split, parse_seeds(given.seeds), given.device, given.without, given.packed)
     elif given.what == "speed":
         speed(given.molecules[0], given.model, given.device)
     elif given.what == "memory":

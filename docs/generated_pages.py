@@ -19,6 +19,7 @@ PARTS = ("encoders", "decoders", "masking", "losses", "methods", "data", "testin
 
 def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("source-read", fill_in)
+    app.connect("autodoc-process-docstring", as_written)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
@@ -27,6 +28,15 @@ def fill_in(app: Sphinx, page: str, text: list[str]) -> None:
         marker = f"<!-- {name} -->"
         if marker in text[0]:
             text[0] = text[0].replace(marker, make())
+
+
+def as_written(app: Sphinx, kind: str, name: str, value: Any, options: Any, lines: list[str]) -> None:
+    """Docstrings are written for people: a name that ends in an underscore is not a link."""
+    for number, line in enumerate(lines):
+        if not line.lstrip().startswith((">>>", "...")):
+            pieces = re.split(r"(`[^`]*`)", line)
+            pieces[::2] = [re.sub(r"(?<=\w)_(?!\w)", r"\_", piece) for piece in pieces[::2]]
+            lines[number] = "".join(pieces)
 
 
 def commands() -> str:

@@ -243,8 +243,11 @@ def test_from_smiles_to_predictions_in_three_commands(tmp_path: Path) -> None:
     assert "1 of 61 strings are not molecules" in done.stderr
     table = ["assay.csv", "--smiles", "SMILES", "--split", "random", "--set", "finetune.epochs=2"]
     table += ["--set", 'finetune.members=["finetuned","ecfp-linear","frozen-linear"]', "--set", "finetune.search=false"]
-    done = graphmae("finetune", "model", *table, "--targets", "basic", "--out", "run", "--json", cwd=tmp_path, **own)
+    answer = ["--out", "run", "--report", "--json"]
+    done = graphmae("finetune", "model", *table, "--targets", "basic", *answer, cwd=tmp_path, **own)
     assert done.returncode == 0, done.stderr
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert all(f'"{name}":' in page for name in ("roc-0", "calibration-0", "drawings")), "predictions and structures"
     summary = json.loads(done.stdout)
     assert summary["metric"] == "roc-auc" and set(summary["baselines"]) == {
         "ecfp-linear", "finetuned", "frozen-linear",

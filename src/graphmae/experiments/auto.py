@@ -77,11 +77,11 @@ def recipe_for(
     base = with_data(dataset.default_recipe)
     if dataset.task == "node" and base["method"]["name"] == "graphmae":
         chosen, reasons = choose_on_disk(dataset) if dataset.on_disk else choose(dataset)
+        if mine := [text for text in changes if text not in of_data]:
+            reasons = [*reasons, f"  changed by you: {', '.join(mine)}"]
         for line in reasons:
             logger.info("%s", line)
         base = config.merge(base, {**chosen, "about": {"notes": "\n".join(reasons)}})
-        if mine := [text for text in changes if text not in of_data]:
-            logger.info("  changed by you: %s", ", ".join(mine))
     made = config.load(base, changes)
     methods.check(made)
     return made, dataset

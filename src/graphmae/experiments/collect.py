@@ -24,6 +24,7 @@ from ..runtime.untrusted import read_object
 from .folder import RunFolder
 from .points import points_of
 
+MOST_NODES = 1_000_000  # of which a map can be made; it shows a sample
 ROLES = ("id", "source", "target", "weight", "time", "label", "split")
 logger = logging.getLogger("graphmae")
 
@@ -91,6 +92,10 @@ def _with_model(
         dataset = _opened(recipe, model.inputs, root, data)
     except (DataError, InputError) as error:
         return replace(sheet, notes=[*sheet.notes, f"There is no map, as the data cannot be had: {error}."])
+    count = dict(dataset.summary()).get("nodes", 0)
+    if dataset.task == "node" and (dataset.on_disk or count > MOST_NODES):
+        large = f"There is no map: of {count:,} nodes, as maps are of graphs in memory with at most {MOST_NODES:,}."
+        return replace(sheet, notes=[*sheet.notes, large])
     nodes = _node_table(recipe, data)
     with numerics(device):
         if isinstance(model, Predictor | AutomaticPredictor):

@@ -136,7 +136,7 @@ def predict_library(
     committee = model if isinstance(model, Committee) else pretrained.load_committee(model)
     columns = Columns(committee.names, committee.kind, committee.automatic is not None)
     if taken := [name for name in columns.header if name in header]:
-        raise InputError(f"the molecules already have a column {taken[0]!r}; rename it, the predictions are called so")
+        raise InputError(f"the table already has a column {taken[0]!r}; rename it, the predictions are called so")
     job = _Job(columns, order, _claim(out, made_of), "\t" if out.suffix == ".tsv" else ",")
     began = shown = time.monotonic()
     values, total = [], 0

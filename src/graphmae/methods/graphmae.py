@@ -34,7 +34,6 @@ class GraphMAE(graphmae_fast.Recordable, Method):
         mask_edges: hide the features of edges from and to masked nodes too, where edges have features.
     """
 
-    of_seeds = "masked nodes are seeds, and they alone are scored"
     tries: tuple[str, ...] = ("mask.rate=0.5,0.25,0.75", "loss.gamma=3,2,1")
 
     def __init__(
@@ -57,10 +56,6 @@ class GraphMAE(graphmae_fast.Recordable, Method):
         self.masks_embeddings = bool(getattr(encoder, "mask_embedding", False))
         self.mask_token = nn.Parameter(encoder.new_token() if self.masks_embeddings else torch.zeros(features))  # type: ignore[operator]
         self.bridge, self.remask = Linear(code, hidden, bias=False), masking.Remask(remask, hidden)
-
-    @property
-    def reach(self) -> int:
-        return int(self.decoder.wants_remask)  # such a decoder looks at the codes of neighbours
 
     def loss(self, batch: Batch) -> Tensor:
         """The loss of one random draw; `graphmae_fast` gives the same as `plain_loss`, sooner."""

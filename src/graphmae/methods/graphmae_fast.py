@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Recordable:
-    """What the trainer asks of a GraphMAE model before it records steps."""
+    """What the trainer asks of a GraphMAE model before it records steps, or cuts a graph into batches."""
 
     mask: Any
     encoder: Any
@@ -35,6 +35,11 @@ class Recordable:
     drop_edge: float
     mask_edges: bool
     is_sum_of_parts: ClassVar[bool] = True  # see `Method`
+    of_seeds: ClassVar[str] = "masked nodes are seeds, and they alone are scored"
+
+    @property
+    def reach(self) -> int:
+        return int(self.decoder.wants_remask)  # such a decoder looks at the codes of neighbours
 
     @property
     def records_steps(self) -> bool:

@@ -172,7 +172,7 @@ def _sheet_of(folder: Path, contest: Contest, facts: Mapping[str, Any]) -> Sheet
             scores.append(Score(line.label, statistics.fmean(line.main), width, kind, len(line.main), group))
         if line.group != "baseline":
             why = f"best on validation of {len(line.trials)} tried" if line.trials else ""
-            chosen.append(Setting(f"{line.label} ({group})", " ".join(line.settings) or "its defaults", why))
+            chosen.append(Setting(f"{line.label} ({group})", " ".join(line.settings) or "its defaults", why, True))
     tables = [Table("Methods side by side", *_plain(contest.table()))]
     if len(contest.readings()[0]) > 2:
         tables.append(Table("The same encoders, read in other ways", *_plain(contest.readings())))

@@ -35,9 +35,14 @@ def local_size() -> int:
     return _number("LOCAL_WORLD_SIZE", size())
 
 
+def restarts() -> int:
+    """How often torchrun has started everything again after a failure."""
+    return _number("TORCHELASTIC_RESTART_COUNT", 0)
+
+
 def resumes(asked: bool) -> bool:
     """Whether a run goes on with what an earlier one left: when it is `asked` to, or was started again by torchrun."""
-    return asked or _number("TORCHELASTIC_RESTART_COUNT", 0) > 0
+    return asked or restarts() > 0
 
 
 def check_alone(what: str) -> None:

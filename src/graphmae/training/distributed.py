@@ -283,7 +283,11 @@ def connect(device: torch.device) -> Ranks:
         if device.type == "cuda":
             torch.cuda.set_device(device)
         try:
-            dist.init_process_group("nccl" if device.type == "cuda" else "gloo", timeout=LONGEST_STEP)
+            store, rank, size = next(dist.rendezvous("env://", timeout=LONGEST_STEP))
+            # torchrun keeps the store when it starts everything again, with the addresses of processes that have ended.
+            store = dist.PrefixStore(f"attempt-{environment.restarts()}", store)
+            backend = "nccl" if device.type == "cuda" else "gloo"
+            dist.init_process_group(backend, timeout=LONGEST_STEP, store=store, rank=rank, world_size=size)
         except (RuntimeError, ValueError) as error:
             raise GraphMAEError(
                 f"rank {environment.rank()} of {environment.size()} cannot reach the others ({error}); check "

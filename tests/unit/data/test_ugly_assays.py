@@ -141,7 +141,7 @@ def test_qualifiers_and_words_for_nothing_measured(tmp_path: Path) -> None:
     assert assay.bounds is not None and assay.bounds.ravel().tolist() == [1, -1, 0, 0, 1, 0, 0]
     split = replace(assay, division="part", given=("train", "train", "val", "val", "test", "test", "train"))
     assert np.isnan(split.scored[[0, 1, 4]]).all() and not np.isnan(split.scored[[2, 3, 5, 6]]).any()
-    assert "2 above (>), 1 below (<)" in "\n".join(assay.origin.notes)
+    assert "of 2 the true value is above it (>), of 1 the true value is below it (<)" in "\n".join(assay.origin.notes)
     assert "2 cells say that nothing was measured: 'n.d.' (1), 'not tested' (1)" in "\n".join(assay.origin.notes)
     assert column(path, censored="drop") == [7.5, 12, 3, 4]
     write(
@@ -249,6 +249,10 @@ def test_columns_are_found_by_content_and_reported(tmp_path: Path) -> None:
     notes = noted(path)
     assert "SMILES are in the column 'drug', by what is in it" in notes
     assert "the target is the column 'active'" in notes
+    rows = [f"{text},{i}5,{i % 2}" for i, text in enumerate(SMILES)]
+    two = write(tmp_path / "two.csv", "\n".join(["smiles,IC50 [nM],Outcome", *rows]))
+    with pytest.raises(InputError, match=r"say which columns are targets .* 'IC50 \[nM\]', 'Outcome'"):
+        read_assay(two)
     several = write(
         tmp_path / "b.csv",
         "smiles,Canonical SMILES,mol,y\n" + "\n".join(f"{s},C,x,{i}.5" for i, s in enumerate(SMILES)),

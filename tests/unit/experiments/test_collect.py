@@ -79,6 +79,7 @@ def test_a_pre_training_on_tables(people: Sheet, tables: tuple[Path, Path]) -> N
 
 def test_why_settings_were_chosen_and_where_it_ran(people: Sheet, trained: Path) -> None:
     assert any("epochs" in line for line in people.reasons) and len(people.reasons) > 3
+    assert "changed by you" in people.reasons[-1] and "encoder.hidden_channels=16" in people.reasons[-1]
     machine = dict(people.machine)
     assert machine["hardware"] and machine["torch"] and machine["time"] and machine["largest memory"]
     stored = json.loads((trained / "environment.json").read_text())
@@ -120,7 +121,13 @@ def test_data_that_is_gone_leaves_the_rest_of_the_page(trained: Path, tmp_path: 
     assert "cannot be had" in (tmp_path / "r.html").read_text()
 
 
-def test_several_seeds_on_graphs(tmp_path: Path) -> None:
+def test_a_graph_that_is_too_large_has_no_map_and_a_note(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("graphmae.experiments.collect.MOST_NODES", 100)
+    sheet = collect(RunFolder(trained), CPU)
+    assert sheet.points is None and "130 nodes" in sheet.notes[0]
+
+
+def test_one_training_on_graphs(tmp_path: Path) -> None:
     from torch_geometric.data import Data
 
     generator = torch.Generator().manual_seed(0)

@@ -9,6 +9,7 @@ from ...runtime.errors import DataError, InputError, unknown
 from .cells import Cells, read_cells
 from .lines import NAMES, folded, form_of, named_column, read_lines, smiles_name
 from .smiles import rdkit, silenced
+from .units import POTENCY, unit_in_name
 from .values import read_column
 
 IDS = (
@@ -102,13 +103,18 @@ def find_targets(file: Path, cells: Cells, taken: set[str], wanted: Sequence[str
     likely = [
         name for name in cells.names if name not in taken and folded(name) not in IDS and _is_measured(cells, name)
     ]
-    for fewer in (likely, [n for n in likely if folded(n) not in BESIDE], [n for n in likely if folded(n) in MEASURED]):
+    for fewer in (likely, [n for n in likely if folded(n) not in BESIDE], [n for n in likely if _is_activity(n)]):
         if len(fewer) == 1:
             return fewer, f"the target is the column {fewer[0]!r}"
     shown = ", ".join(repr(name) for name in likely[:5]) + (f" and {len(likely) - 5} more" if len(likely) > 5 else "")
     raise InputError(
         f"{file}: say which columns are targets (--targets A,B); there is {shown or 'no column of numbers'}"
     )
+
+
+def _is_activity(name: str) -> bool:
+    """Whether a column is called as what was measured is: activity, IC50 (nM), …"""
+    return folded(name) in MEASURED or bool(POTENCY.search(name.lower())) or bool(unit_in_name(name))
 
 
 def _is_measured(cells: Cells, name: str) -> bool:

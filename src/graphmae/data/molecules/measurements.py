@@ -145,16 +145,15 @@ def _target(
     known = ~np.isnan(column.values)
     column.bounds = np.where(known, column.bounds, 0).astype(np.int8)
     if above := Counter(column.bounds[column.bounds != 0].tolist()):
-        counts = ", ".join(
-            f"{above[sign]:,} {word}" for sign, word in ((1, "above (>)"), (-1, "below (<)")) if above[sign]
-        )
+        words = ((1, "above it (>)"), (-1, "below it (<)"))
+        counts = ", ".join(f"of {above[sign]:,} the true value is {word}" for sign, word in words if above[sign])
         if censored == "drop":
             column.values = np.where(column.bounds == 0, column.values, np.nan)
             for row in np.flatnonzero(column.bounds):
                 column.refused[int(row)] = f"{different[codes[row]]!r} is a bound, and data.censored is 'drop'"
             column.bounds[:] = 0
         what = "left out" if censored == "drop" else "trained on as the bound and left out of the scores"
-        column.notes.append(f"{name!r}: of {known.sum():,} values {counts} what was measured; {what} (data.censored)")
+        column.notes.append(f"{name!r}: {known.sum():,} values, {counts}; those are {what} (data.censored)")
     return column, its_unit
 
 

@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 
 from ...runtime.errors import DataError
+from ..tables.report import count as many
 from .measurements import Measurements, Refused, division_column
 from .smiles import rdkit, silenced
 from .splits import part_of
@@ -137,7 +138,7 @@ def _one_part(found: Measurements, groups: dict[str, list[int]]) -> None:
         groups[key] = [row for row in rows if parts[row] == first]
     if straddling:
         found.notes.append(
-            f"{straddling:,} molecules are in several parts of the split: they stay in one, train before val"
+            f"{many(straddling, 'molecule')} in several parts of the split: kept in one, train before val and test"
         )
 
 
@@ -162,7 +163,7 @@ def _medians(found: Measurements, lists: list[list[int]]) -> tuple[np.ndarray, n
         if np.isnan(values[place]).all():
             gone.add(place)
     for name, count in clashes.items():
-        found.notes.append(f"{name!r}: {count:,} molecules have contradicting values, which were left out")
+        found.notes.append(f"{name!r}: contradicting values of {many(count, 'molecule')} were left out")
     return values, bounds, gone
 
 

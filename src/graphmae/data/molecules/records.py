@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from ..tables.report import count
 from ..tables.writing import write_table
 
 if TYPE_CHECKING:
@@ -40,13 +41,13 @@ def refusals(assay: Assay) -> Iterator[str]:
         return
     whole = [refused for refused in assay.origin.refused if not refused.column]
     cells = [refused for refused in assay.origin.refused if refused.column]
-    for what, found in (("rows", whole), ("cells", cells)):
+    for what, found in (("row", whole), ("cell", cells)):
         if not found:
             continue
         kinds = Counter(_kind(refused.reason) for refused in found)
         first = {_kind(refused.reason): refused.row + 1 for refused in reversed(found)}
-        reasons = "; ".join(f"{count:,}: {kind} (first row {first[kind]})" for kind, count in kinds.most_common(MOST))
-        yield f"{len(found):,} {what} left out: {reasons}"
+        reasons = "; ".join(f"{times:,}: {kind} (first row {first[kind]})" for kind, times in kinds.most_common(MOST))
+        yield f"{count(len(found), what)} left out: {reasons}"
 
 
 def _kind(reason: str) -> str:

@@ -2,6 +2,7 @@
 // need no redrawing.
 
 const FONT = 7;  // pixels a letter takes, about
+const SQUARE = 440;  // pixels a chart has at most whose axes mean the same
 
 /** The frame of a chart with two axes: grid, numbers, labels. Returns the drawing and its scales. */
 function frame(width, height, spec, [left, right], [bottom, top]) {
@@ -35,11 +36,12 @@ function keys(series) {
     each.name)));
 }
 
-function drawLines(spec, width) {
-  const height = spec.square ? Math.min(width, 420) : 260;
+function drawLines(spec, space) {
+  const width = spec.square ? Math.min(space, SQUARE) : space;
+  const height = spec.square ? width : 260;
   const across = extent(spec.series.flatMap(each => each.x));
   const up = extent(spec.series.flatMap(each => each.y));
-  const room = (up[1] - up[0]) * 0.04 || 0.01 * Math.abs(up[1]) || 1;
+  const room = (up[1] - up[0]) * 0.04 || 0.5 * Math.abs(up[1]) || 1;
   const {drawing, x, y} = frame(width, height, spec,
     [spec.left ?? across[0], spec.right ?? across[1]], [spec.from ?? up[0] - room, spec.to ?? up[1] + room]);
   if (spec.diagonal) drawing.append(shape('line', {class: 'diagonal', x1: x(0), y1: y(0), x2: x(1), y2: y(1)}));
@@ -145,11 +147,12 @@ function drawHistogram(spec, width) {
   return [drawing];
 }
 
-function drawScatter(spec, width) {
+function drawScatter(spec, space) {
+  const width = Math.min(space, SQUARE);
   const [low, high] = extent([...spec.marks.x, ...spec.marks.y]);
   const room = (high - low) * 0.04 || 1;
   const bounds = [low - room, high + room];
-  const {drawing, x, y} = frame(width, Math.min(width, 420), spec, bounds, bounds);
+  const {drawing, x, y} = frame(width, width, spec, bounds, bounds);
   drawing.append(shape('line', {class: 'diagonal', x1: x(bounds[0]), y1: y(bounds[0]), x2: x(bounds[1]), y2: y(bounds[1])}));
   spec.marks.x.forEach((value, i) => drawing.append(shape('circle', {class: 'mark s0', 'fill-opacity': 0.55, 'stroke-width': 0, cx: x(value), cy: y(spec.marks.y[i]), r: 3.5},
     shape('title', {}, `measured ${written(value)}, predicted ${written(spec.marks.y[i])}`))));

@@ -55,8 +55,7 @@ def charts_of(sheets: Sequence[Sheet]) -> list[Chart]:
 
 def _titled(chart: Chart, run: str) -> Chart:
     """With the run's name in front, where there are several."""
-    title = chart.title[0].upper() + chart.title[1:]
-    return replace(chart, title=f"{run}: {chart.title}" if run else title)
+    return replace(chart, title=f"{run}: {chart.title}") if run else chart
 
 
 def _curve_charts(sheets: Sequence[Sheet]) -> Iterator[Chart]:
@@ -176,7 +175,7 @@ def _point_charts(number: int, sheet: Sheet) -> Iterator[Chart]:
         )
         spec = {"kind": "bars", "x": "neighbours of the same kind, %", "bars": bars, "mark": "by chance"}
         head = [purity.facet, f"{points.what}s", "same kind", "by chance"]
-        yield Chart(f"purity-{number}-{place}", "quality", f"neighbourhood purity by {purity.facet}", said, spec,
+        yield Chart(f"purity-{number}-{place}", "quality", f"Neighbourhood purity by {purity.facet}", said, spec,
                     Table("Neighbourhood purity", head, lines))  # fmt: skip
     if points.errors is not None and np.isfinite(points.errors).any():
         yield _histogram(f"errors-{number}", points)
@@ -196,7 +195,7 @@ def _histogram(name: str, points: Points) -> Chart:
     spec = {"kind": "histogram", "x": "reconstruction error, 1 − cosine", "y": f"{points.what}s",
             "edges": edges.tolist(), "counts": counts.tolist(), "middle": middle}  # fmt: skip
     table = Table("Reconstruction errors", ["error", f"{points.what}s"], lines)
-    return Chart(name, "quality", "reconstruction error", said, spec, table)
+    return Chart(name, "quality", "Reconstruction error", said, spec, table)
 
 
 def _prediction_charts(number: int, sheet: Sheet) -> Iterator[Chart]:
@@ -234,7 +233,7 @@ def _class_charts(number: int, classes: Sequence[Prediction]) -> Iterator[Chart]
     yield Chart(f"roc-{number}", "predictions", "ROC on test molecules", said + ".",
                 {"kind": "lines", "x": "false positive rate", "y": "true positive rate", "series": roc, **unit},
                 Table("ROC", ["target", "ROC-AUC", "test molecules", "of class 1"], areas))  # fmt: skip
-    yield Chart(f"calibration-{number}", "predictions", "calibration on test molecules",
+    yield Chart(f"calibration-{number}", "predictions", "Calibration on test molecules",
                 "On the diagonal, a predicted probability is the share that was measured as class 1.",
                 {"kind": "lines", "points": True, "x": "predicted probability", "y": "share of class 1",
                  "series": marks, **unit},
