@@ -100,11 +100,21 @@ def test_a_masking_rule_may_look_at_the_whole_batch() -> None:
 
 
 def test_only_seeds_count_in_the_loss() -> None:
-    """Of a sampled part of a graph, masked nodes outside of the seeds are context."""
-    edges, x = torch.randint(20, (2, 60)), torch.rand(20, 3)
+    """Of a sampled part of a graph, masks are drawn among the seeds, and what a rule masks beside them is context."""
+    edges, x, seeds = torch.randint(20, (2, 60)), torch.rand(20, 3), torch.tensor([3, 19, 4, 8, 11, 0])
     model = GraphMAE(encoders.GCN(3, 4, num_layers=1), decoders.GCN(4, 3), loss=Seen())
-    torch.manual_seed(0)
-    masked = model.mask.draw(20).masked
-    torch.manual_seed(0)
-    model.loss(Batch(x, edges, seeds=torch.arange(10)))
-    assert torch.equal(model.criterion.target, x[masked[masked < 10]])
+    for loss in (model.loss, model.plain_loss):
+        torch.manual_seed(0)
+        masked = seeds[model.mask.draw(6).masked]
+        torch.manual_seed(0)
+        loss(Batch(x, edges, seeds=seeds))
+        assert torch.equal(model.criterion.target, x[masked])
+
+    class First(masking.RandomNodeMask):
+        def draw_in(self, batch: Batch) -> masking.MaskedNodes:
+            return masking.MaskedNodes.of(torch.arange(5), len(batch.x))
+
+    model.mask = First()
+    for loss in (model.loss, model.plain_loss):
+        loss(Batch(x, edges, seeds=seeds))
+        assert torch.equal(model.criterion.target, x[[0, 3, 4]])
