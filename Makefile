@@ -18,7 +18,7 @@ lint: $(STAMP)
 	$(BIN)/mypy
 
 unit: $(STAMP)
-	$(BIN)/python -m pytest -n auto --dist loadfile
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile # one process per core: their threads would wait
 
 # The same tests without a network, with a home that cannot be written, in random order, and no file left open. Linux.
 strict: $(STAMP)
