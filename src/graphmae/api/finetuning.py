@@ -33,7 +33,7 @@ def finetune(
     report: bool = False,
     progress: bool = True,
 ) -> Result:
-    """The best predictor for an assay (a table, an .sdf) that can be made with `checkpoint`; everything is in `out`.
+    """A predictor for an assay (a table, an .sdf), made with `checkpoint` and fingerprints; everything is in `out`.
 
     Fine-tuned encoders, models of fingerprints, descriptors and frozen embeddings are compared in folds of the training
     part, weighed and calibrated; the test part is predicted once at the end, by every model. With

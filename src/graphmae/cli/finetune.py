@@ -44,7 +44,7 @@ def finetune(
     report: Report = False,
     json_: Json = False,
 ) -> None:
-    """The best predictor for an assay, a table with SMILES and measured columns, from everything at hand.
+    """A predictor for an assay, a table with SMILES and measured columns, from everything at hand.
 
     Fine-tuned encoders, and models of fingerprints, descriptors and frozen embeddings, are compared in folds of the
     training part and averaged; probabilities are calibrated, numbers get intervals. The table has the score of each.
