@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 import graphmae as gm
-from graphmae import report
+from graphmae import reporting
 from graphmae.cli.main import app
 from graphmae.experiments import reproduce as reproduction
 from graphmae.reporting import Experiment, read_ledger
@@ -28,7 +28,7 @@ def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """A paper of three experiments, one of them on data that is not there."""
     chosen = lambda table: [e for e in EXPERIMENTS if table in ("all", e.table)]  # noqa: E731
     monkeypatch.setattr(reproduction, "experiments_of", chosen)
-    monkeypatch.setattr(report, "experiments_of", chosen)
+    monkeypatch.setattr(reporting, "experiments_of", chosen)
     monkeypatch.delenv("GRAPHMAE_DATA", raising=False)
     return tmp_path / "out"
 

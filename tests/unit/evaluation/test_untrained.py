@@ -92,9 +92,9 @@ def test_no_baseline_is_evaluated_with_statistics_that_were_never_set(name: str,
         looked_at.append(encoder)
         return node_rows_embed(encoder, data, device, reading)
 
-    node_rows_embed = node_rows.embed_graph
+    node_rows_embed = node_rows.embed_whole
     monkeypatch.setattr(graph_rows, "pooled_layers", watched_graphs)
-    monkeypatch.setattr(node_rows, "embed_graph", watched_nodes)
+    monkeypatch.setattr(node_rows, "embed_whole", watched_nodes)
 
     def fresh(width: int) -> nn.Module:
         return encoders.build(name, in_channels=width, hidden_channels=8, norm="batch")

@@ -63,7 +63,7 @@ def quantised(coordinates: np.ndarray) -> np.ndarray:
     """[n, 2] coordinates on a square of 65,535 steps, as wide as high in the same units; rows with NaN are 65,535.
 
     >>> quantised(np.array([[0.0, 0.0], [1.0, 2.0], [np.nan, 0.0]])).tolist()
-    [[16383, 0], [49150, 65534], [65535, 65535]]
+    [[16384, 0], [49150, 65534], [65535, 65535]]
     """
     there = np.isfinite(coordinates).all(axis=1)
     out = np.full(coordinates.shape, LARGEST, dtype=np.uint16)
