@@ -69,14 +69,18 @@ def pretrain_once(
                 if ranks.is_first:
                     folder.delete_states()
                 return pretrained.load(folder.path)
-        outcome = pretrain(
+        before_save = None if folder is None else partial(_write_environment, folder, device)
+        pretrain(
             model, dataset, recipe.train, device,
-            folder=folder, resume=resume, display=display, label=label, ranks=ranks,
+            folder=folder, resume=resume, display=display, label=label, before_save=before_save, ranks=ranks,
         )  # fmt: skip
         if folder is not None and ranks.is_first:
-            folder.write_environment(environment_facts(str(device), outcome.seconds))
             folder.delete_states()
     return model
+
+
+def _write_environment(folder: RunFolder, device: torch.device, outcome: Outcome) -> None:
+    folder.write_environment(environment_facts(str(device), outcome.seconds))
 
 
 @contextmanager
@@ -147,12 +151,14 @@ def pretrain(
     display: Display = quiet,
     label: str = "pretrain",
     after_epoch: Sequence[AfterEpoch] = (),
+    before_save: Callable[[Outcome], None] | None = None,
     ranks: Ranks = ALONE,
 ) -> Outcome:
     """Train a model in place; with a folder, resumably, and saved there with its metrics, by rank 0.
 
     A single graph may be trained in parts; with patience, training ends when the loss stops improving. The state to
-    resume from stays: its folder's owner deletes it when everything is done.
+    resume from stays: its folder's owner deletes it when everything is done. A folder with a model is finished, so what
+    else belongs in it is written by `before_save`.
     """
     graphs = dataset.pretrain_graphs() if model.views is not None else []
     if model.views is not None:
@@ -187,6 +193,8 @@ def pretrain(
     if model.views is not None:
         model.views.to(device).settle(model.encoder, graphs)
     if folder is not None and ranks.is_first:
+        if before_save is not None:
+            before_save(outcome)
         pretrained.save(model, folder.path)
     return outcome
 
