@@ -83,6 +83,8 @@ def _from_npz(path: Path) -> Data:
         raise DataError(f"{path} is truncated or not an .npz file of plain arrays ({type(error).__name__})") from None
     problems = [unknown("array", key, ARRAYS) for key in arrays if key not in ARRAYS]
     problems += [f"the array {key!r} is missing" for key in ("x", "edge_index") if key not in arrays]
+    # NumPy hands over the bytes of a member whose first ones do not say that it is an array
+    problems += [f"{key!r} is not an array" for key, value in arrays.items() if not isinstance(value, np.ndarray)]
     if problems:
         raise DataError(f"{path}: " + "; ".join(problems))
     try:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -140,3 +141,12 @@ def test_embed_takes_whatever_pretrain_took(tiny: Data) -> None:
     assert torch.equal(both[0], gm.embed(model.encoder, tiny))
     with pytest.raises(DataError, match="6 features"):
         gm.embed(model, Data(x=torch.rand(3, 5), edge_index=torch.zeros(2, 0, dtype=torch.long)))
+
+
+def test_a_member_of_an_archive_that_is_not_an_array_is_named(tmp_path: Path) -> None:
+    """NumPy gives the bytes of such a member, not an error."""
+    np.savez(tmp_path / "a.npz", x=np.ones((3, 2), np.float32))
+    with zipfile.ZipFile(tmp_path / "a.npz", "a") as archive:
+        archive.writestr("edge_index.npy", b"not what an array begins with")
+    with pytest.raises(DataError, match="'edge_index' is not an array"):
+        read_graph(tmp_path / "a.npz")

@@ -73,6 +73,9 @@ def _arrays(path: Path) -> dict[str, np.ndarray]:
     refuse_zip_bomb(path)
     try:
         with np.load(path, allow_pickle=False) as bundle:
-            return {key: bundle[key] for key in bundle.files if key != "format"}
+            found = {key: bundle[key] for key in bundle.files if key != "format"}
+        if wrong := [key for key, value in found.items() if not isinstance(value, np.ndarray)]:
+            raise ValueError(f"{wrong[0]} is not an array")
+        return found
     except Exception as error:  # a damaged archive can raise anything; all of it means the same to the user
         raise DataError(f"{path} is truncated or not an .npz file ({error})") from None
