@@ -31,6 +31,7 @@ MAX_EDGES = 20_000_000  # of a graph on disk that is read into memory
 DISK_SEEDS, DISK_STEPS, DISK_EPOCHS = 512, 500, 10
 LARGE = 50_000
 LINK_WORK = 8_000  # nodes, and a quarter of the edges, up to which links are learned for 500 epochs
+HALF = 0.5  # of what own features tell: where neighbours tell less, the encoder keeps own features apart
 WIDTH = 256  # of features, beyond which they are reduced
 
 
@@ -168,9 +169,9 @@ def choose(dataset: NodeDataset) -> tuple[dict[str, Any], list[str]]:
     lines += _of_edges(dataset.pretrain_graphs()[0])
     if said > 1:
         note("own features count less", "they are noisier than those of the neighbours together")
-    else:
+    if said < HALF:
         encoder["residual"] = True
-        note("residual connections", "a node's own features tell as much as its neighbours': they are kept apart")
+        note("residual connections", "neighbours tell less than half as much, so a node's own features are kept apart")
     note("GAT, 256 wide, two layers; three quarters of the nodes masked, γ = 2", "as good as others on most graphs")
     train: dict[str, Any] = {"schedule": "constant", "patience": 50}
     train["epochs"] = 200 if facts.nodes <= LARGE else 100
