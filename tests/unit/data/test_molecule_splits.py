@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from graphmae.data.molecules import read_assay
@@ -19,6 +19,7 @@ pytest.importorskip("rdkit", reason="RDKit is not installed")
 
 @settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 1000), count=st.integers(40, 200), kinds=st.integers(12, 60))
+@example(seed=349, count=40, kinds=12)  # twelve groups, none small: all fitted into two parts
 def test_balanced_splits_keep_groups_together_and_have_the_sizes_asked_for(seed: int, count: int, kinds: int) -> None:
     groups = np.random.default_rng(seed).integers(0, kinds, count)
     split = balanced_split(groups, seed)

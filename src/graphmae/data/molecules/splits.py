@@ -68,6 +68,12 @@ def balanced_split(
         part = fits[0] if fits else max(room, key=lambda name: (room[name] - taken[name]) / room[name])
         parts[group] = part
         taken[part] += int(sizes[group])
+    for part in room:
+        # Few groups of much the same size may all have gone elsewhere: the smallest that is trained on comes here.
+        trained = np.flatnonzero(parts == "train")
+        if not taken[part] and len(trained) > 1 and sizes.max() <= room["train"]:
+            parts[trained[sizes[trained].argmin()]] = part
+            taken[part] = int(sizes[trained].min())
     of_molecule = parts[np.searchsorted(unique, numbers)]
     if any(not taken[part] for part in room):
         share = f"{sizes.max()} of {count} molecules share one {what} or have none"
