@@ -338,6 +338,29 @@ def test_without_the_fast_kernels_training_on_the_device_works() -> None:
             assert len(losses) == 30 and losses[-1] < 0.95 * losses[0]
 
 
+@pytest.mark.parametrize("name", ["graphcl", "context-pred"])
+def test_methods_that_cut_graphs_learn_the_same_recorded(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    graphs = molecules(600)
+    bonds = torch.randint(6, (graphs.edge_index.size(1),))
+    table = torch.cat([torch.eye(6).repeat(1, 2), torch.zeros(1, 12)])
+    graphs = replace(graphs, edge_codes=bonds, edge_table=table)
+    ends = []
+    for recorded in (True, False):
+        torch.manual_seed(0)
+        encoder = gm.encoders.MoleculeGIN(124, 32, 5, edge_channels=12)
+        network = methods.REGISTRY.build(name, encoder=encoder)
+        assert network.takes_padding
+        if not recorded:
+            monkeypatch.setattr(type(network), "takes_padding", property(lambda self: False))
+        losses: list[float] = []
+        journal = Journal(log=lambda line, to=losses: to.append(line["loss"]))
+        pretrain_model(network, graphs, Train(epochs=20, batch_size=64), torch.device("cuda"), journal=journal)
+        assert all(torch.isfinite(value).all() for value in network.state_dict().values())
+        ends.append(losses)
+    assert ends[0][-1] < 0.97 * ends[0][0]
+    assert sum(ends[0][-5:]) == pytest.approx(sum(ends[1][-5:]), rel=0.1)
+
+
 @pytest.mark.parametrize("mode", ["full", "staged", "frozen"])
 def test_a_predictor_learns_on_the_device(mode: str) -> None:
     """Recorded steps, targets found by the numbers of the molecules: what most atoms are is learned."""

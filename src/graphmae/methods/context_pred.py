@@ -48,26 +48,42 @@ class ContextPred(Method):
             raise ConfigError("context-pred needs an encoder with the option num_layers, for the second network")
         self.context = type(encoder)(**{**arguments, "num_layers": context_layers})
 
+    @property
+    def takes_padding(self) -> bool:
+        return all(getattr(part, "records_steps", False) for part in (self.encoder, self.context))
+
     def loss(self, batch: Batch) -> Tensor:
         graphs = Graphs.of(batch)
         root = graphs.some(torch.ones_like(graphs.sizes))
         away = _distance(batch, root, self.outer)
         near, ring = away <= self.hops, (away > self.inner) & (away <= self.outer)
         anchors = (near & ring).to(batch.x.dtype)
-        joint = anchors.new_zeros(len(graphs.sizes)).index_add(0, graphs.owner, anchors)
-        there = joint > 0
-        every = torch.ones(1, dtype=torch.bool, device=batch.x.device)
-        around, apart = restricted(batch, near, every), restricted(batch, ring, every)
-        code = self.encode(around)[root[near]]  # one row per graph
-        if not bool(there.any()):
+        joint = _sums(anchors, graphs)
+        (around, _), (apart, rows) = restricted(batch, near), restricted(batch, ring)
+        place = _sums(torch.where(root, near.cumsum(0) - 1, 0), graphs)  # of every graph's root in what is near it
+        code = self.encode(around)[place]
+        if not len(rows):  # no graph is large enough
             return code.sum() * 0
-        far = self.context(apart.x, apart.edges(self.context)) * anchors[ring].unsqueeze(1)
-        context = far.new_zeros(len(joint), far.size(1)).index_add(0, graphs.owner[ring], far)
-        code, context = code[there], (context / joint.clamp(min=1).unsqueeze(1))[there]
-        agreed = F.softplus(-(code * context).sum(1)).mean()
-        if len(code) == 1:  # there is no other graph's context
-            return agreed
-        return agreed + F.softplus((code * context.roll(1, 0)).sum(1)).mean()
+        far = self.context(apart.x, apart.edges(self.context)) * anchors[rows].unsqueeze(1)
+        context = far.new_zeros(len(joint) + 1, far.size(1)).index_add(0, graphs.owner[rows], far)[:-1]
+        return _told_apart(code, context / joint.clamp(min=1).unsqueeze(1), joint > 0)
+
+
+def _sums(values: Tensor, graphs: Graphs) -> Tensor:
+    """[G] the sums of `values` [N] over the nodes of each graph."""
+    return values.new_zeros(len(graphs.sizes) + 1).index_add(0, graphs.owner, values)[:-1]
+
+
+def _told_apart(code: Tensor, context: Tensor, there: Tensor) -> Tensor:
+    """The loss over the graphs that are `there` [G]; each has the context of the one before it as a wrong one.
+
+    Shapes do not depend on how many there are, so that this can be recorded.
+    """
+    count = there.sum()
+    order = (~there).to(torch.uint8).argsort(stable=True)
+    before = order[torch.remainder(there.cumsum(0) - 2, count.clamp(min=1))]
+    right, wrong = F.softplus(-(code * context).sum(1)), F.softplus((code * context[before]).sum(1))
+    return torch.where(there, right + wrong * (count > 1), 0.0).sum() / count.clamp(min=1)
 
 
 def _distance(batch: Batch, root: Tensor, most: int) -> Tensor:

@@ -70,6 +70,11 @@ class GraphCL(Method):
         self.register_buffer("likely", torch.full((kinds,), 1 / kinds))
         self.register_buffer("seen", torch.zeros(2, kinds))  # sum of losses and number of graphs, by change
 
+    @property
+    def takes_padding(self) -> bool:
+        # Which edges are one edge is found out anew for every batch, and waits for the device.
+        return "drop-edge" not in self.augmentations and bool(getattr(self.encoder, "records_steps", False))
+
     def after_epoch(self) -> None:
         if not self.joao or not bool(self.seen[1].all()):
             return

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
 from torch_geometric.data import Data
 
-from graphmae import kernels
+from graphmae import encoders, kernels, methods
 from graphmae.batching import Batch, GraphStore
 from graphmae.data import GraphSet
 from graphmae.methods.augment import Graphs, augmented, check_augmentations, restricted
@@ -86,7 +88,7 @@ def test_a_graph_of_one_node_stays() -> None:
         view = augmented(paths(4, 1), [name], torch.zeros(4, dtype=torch.long), 0.9)
         assert sizes(view, 4) == [1] * 4
     everything = torch.ones(4, dtype=torch.bool)
-    assert restricted(paths(4, 1), everything, everything).x.shape == (4, 1)
+    assert restricted(paths(4, 1), everything, everything)[0].x.shape == (4, 1)
     assert Graphs.of(Batch(torch.rand(3, 2), torch.zeros(2, 0, dtype=torch.long))).sizes.tolist() == [3]
 
 
@@ -95,3 +97,76 @@ def test_unknown_names_are_refused() -> None:
         check_augmentations(["drop-nodes"])
     with pytest.raises(ConfigError, match="at least one"):
         check_augmentations([])
+
+
+SMILES = ["CC(=O)Oc1ccccc1C(=O)O", "CCO", "O=C(NCCc1ccc(O)cc1)C1CCCN1C(=O)CN", "C", "CCCCCCCCCCC=CCl"]
+
+
+def molecule_batches() -> tuple[Batch, Batch, int]:
+    """The same molecules as they are and filled up, and how wide their features are."""
+    pytest.importorskip("rdkit")
+    from graphmae.data.molecules import from_smiles
+
+    graphs, _ = from_smiles(SMILES)
+    store, ids = GraphStore(graphs, edges=True), torch.tensor([2, 0, 1, 4, 3])
+    return store.take(ids), store.take_padded(ids, 90, 300), graphs.in_channels
+
+
+def code_of(encoder: nn.Module, batch: Batch) -> Tensor:
+    return batch.sum(encoder(batch.x, batch.graph))
+
+
+def encoder_of(width: int) -> encoders.Encoder:
+    torch.manual_seed(0)
+    return encoders.build("molecule-gin", in_channels=width, edge_channels=12, hidden_channels=16, num_layers=5)
+
+
+def test_part_of_a_filled_up_batch_is_the_same_part() -> None:
+    exact, padded, width = molecule_batches()
+    encoder = encoder_of(width)
+    torch.manual_seed(1)
+    keep, stays = torch.rand(len(exact.x)) < 0.7, torch.rand(len(exact.graph.col)) < 0.8
+    more = len(padded.x) - len(keep), len(padded.graph.col) - len(stays)
+    short, rows = restricted(exact, keep, stays)
+    long, _ = restricted(padded, F.pad(keep, (0, more[0])), F.pad(stays, (0, more[1]), value=True))
+    assert long.x.shape == padded.x.shape and int(long.graph.valid) == len(rows) == len(short.x)
+    assert torch.equal(rows, keep.nonzero().squeeze(1))
+    assert torch.equal(long.graph.sizes, short.graph.sizes)
+    assert torch.equal(kernels.plain(short.graph), kernels.plain(long.graph)[:, : len(short.graph.col)])
+    losses = (code_of(encoder, one).square().mean() for one in (long, short))
+    got, want = (torch.autograd.grad(loss, list(encoder.parameters())) for loss in losses)
+    for one, other in zip(got, want, strict=True):
+        assert torch.allclose(one, other, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("name", ["context-pred", "graphcl"])
+def test_the_loss_of_a_filled_up_batch_is_the_loss(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same nodes drawn, the same loss and gradients."""
+    exact, padded, width = molecule_batches()
+    options = {"context-pred": {"hops": 3, "inner": 1, "outer": 5}, "graphcl": {"augmentations": ("drop-node",)}}[name]
+    model = methods.REGISTRY.build(name, encoder=encoder_of(width), **options)
+    assert model.takes_padding
+
+    def first(self: Graphs, counts: Tensor) -> Tensor:
+        place = torch.arange(len(self.owner)) - self.starts[self.owner]
+        return place < self.of_nodes(counts)
+
+    monkeypatch.setattr(Graphs, "some", first)
+    losses = [model(batch) for batch in (exact, padded)]
+    assert torch.allclose(*losses, rtol=1e-4) and losses[0].item() != 0
+    got, want = (torch.autograd.grad(loss, list(model.parameters())) for loss in losses)
+    for one, other in zip(got, want, strict=True):
+        assert torch.allclose(one, other, rtol=1e-3, atol=1e-4)
+
+
+def test_filled_up_batches_are_drawn_from_as_others_are() -> None:
+    """Roots and subgraphs are drawn among the molecules, never in what only fills up."""
+    exact, padded, _ = molecule_batches()
+    torch.manual_seed(0)
+    for batch in (exact, padded):
+        graphs = Graphs.of(batch)
+        assert graphs.sizes.tolist() == exact.graph.sizes.tolist()
+        drawn = graphs.some(torch.ones_like(graphs.sizes))
+        assert sorted(graphs.owner[drawn].tolist()) == [0, 1, 2, 3, 4]
+        grown = augmented(batch, ["subgraph"], torch.zeros(5, dtype=torch.long), 0.1, 0.5)
+        assert grown.graph.sizes.tolist() == [int(0.5 * size) + 1 for size in graphs.sizes.tolist()]
