@@ -7,6 +7,7 @@ get there in time; this row does not depend on scale or steps.
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -16,6 +17,16 @@ from torch import Tensor
 STRENGTHS = tuple(10.0**power for power in range(-2, 7))
 MAX_ROWS = 20_000  # more labels than this take longer than the training
 Rows = tuple[Tensor, Tensor]
+
+
+class Logistic(LogisticRegression):
+    """scikit-learn's, which says nothing where it stops before it has converged: scores are the same by then."""
+
+    def fit(self, x: Any, y: Any, sample_weight: Any = None) -> Logistic:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            super().fit(x, y, sample_weight)
+        return self
 
 
 def linear_model_score(train: Rows, val: Rows, test: Rows) -> dict[str, float] | None:
@@ -36,11 +47,9 @@ def linear_model_score(train: Rows, val: Rows, test: Rows) -> dict[str, float] |
         x, val_x, test_x = x @ span, val_x @ span, test_x @ span
     best, score, worse = -1.0, 0.0, 0
     clearly = len(val_y) ** -0.5  # two standard errors of an accuracy, at most
-    model = LogisticRegression(max_iter=300, warm_start=True)
+    model = Logistic(max_iter=300, warm_start=True)
     for strength in STRENGTHS:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            model.set_params(C=strength).fit(x / scale, y)
+        model.set_params(C=strength).fit(x / scale, y)
         if (quality := float(model.score(val_x / scale, val_y))) > best:
             best, score = quality, float(model.score(test_x / scale, test_y))
         worse = worse + 1 if quality < best - clearly else 0

@@ -8,7 +8,6 @@ from functools import partial
 
 import numpy as np
 import torch
-from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score, roc_auc_score
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
@@ -18,6 +17,7 @@ from torch_geometric.data import Data
 
 from ..data.edge_data import with_edges_of
 from ..runtime.errors import ConfigError, DataError, unknown
+from .linear_model import Logistic
 from .simple_links import ScorePairs, simple_scores
 
 WAYS = ("hadamard", "concat")  # of one row for an edge
@@ -220,7 +220,7 @@ class Combined:
         raw = np.stack([score(pairs).double().numpy() for score in scores], axis=1)
         self.known = np.sort(raw, axis=0)
         rows, truth = self._ranks(raw), _truth(split.val[0], split.val_pairs[0])
-        self.model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=500))
+        self.model = make_pipeline(StandardScaler(), Logistic(max_iter=500))
         held = cross_val_predict(self.model, rows, truth, cv=StratifiedKFold(5, shuffle=True, random_state=0),
                                  method="decision_function")  # fmt: skip
         self.validation = 100 * float(roc_auc_score(truth, held))
@@ -243,7 +243,7 @@ def _regression(z: Tensor, split: EdgeSplit, way: str, most: int) -> ScorePairs:
     most = min(most, MOST_NUMBERS // z.size(1))
     few = torch.randperm(split.train.size(1), generator=torch.Generator().manual_seed(0))[:most]
     rows = [edge_embeddings(z, part[:, few], way) for part in (split.train, split.train_pairs)]
-    model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=500))
+    model = make_pipeline(StandardScaler(), Logistic(max_iter=500))
     model.fit(torch.cat(rows).numpy(), _truth(*rows))
     return lambda pairs: torch.from_numpy(model.decision_function(edge_embeddings(z, pairs, way).numpy()))
 

@@ -12,7 +12,6 @@ import torch
 from scipy.sparse import csr_matrix
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.isotonic import IsotonicRegression
-from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -20,6 +19,7 @@ from torch_geometric.data import Data
 
 from .. import evaluation
 from ..config import Recipe
+from ..evaluation.linear_model import Logistic
 from ..inference.embedding import embed_graph, pair_scorer
 from ..inference.pairs import PairEvidence, candidates, joined, keys_of, pairs_of
 from ..methods import Method
@@ -121,7 +121,7 @@ def _fitted(rows: np.ndarray, hidden: np.ndarray) -> tuple[Callable[[np.ndarray]
     """(rows of evidence → ratings, the ratings of these rows by models fitted on the other half)."""
     if hidden.sum() < 4:
         raise DataError("hardly any of the hidden edges is between nodes that are near each other")
-    kinds: list[Callable[[], Any]] = [lambda: make_pipeline(StandardScaler(), LogisticRegression(max_iter=300))]
+    kinds: list[Callable[[], Any]] = [lambda: make_pipeline(StandardScaler(), Logistic(max_iter=300))]
     if hidden.sum() >= MIN_FOR_TREES:
         kinds.append(lambda: _trees(rows.shape[1]))
     half = np.zeros(len(hidden), dtype=bool)

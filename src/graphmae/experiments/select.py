@@ -6,15 +6,12 @@ Only labels a probe may learn from take part, the training and validation nodes;
 from __future__ import annotations
 
 import logging
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 from torch import Tensor
 
@@ -23,6 +20,7 @@ from ..config import Recipe
 from ..data import NodeDataset
 from ..data.splits import with_split
 from ..encoders import Composed
+from ..evaluation.linear_model import Logistic
 from ..inference.embedding import embed_graph
 from ..methods import Method
 from ..runtime.errors import InputError
@@ -163,13 +161,11 @@ def _folds(blocks: dict[str, np.ndarray], views: Sequence[str], labels: np.ndarr
     x /= np.sqrt(np.square(x).sum(1).mean()) or 1.0
     accuracy = np.zeros((len(STRENGTHS), FOLDS))
     folds = StratifiedKFold(FOLDS, shuffle=True, random_state=0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        for fold, (train, test) in enumerate(folds.split(x, labels)):
-            model = LogisticRegression(max_iter=200, warm_start=True)
-            for number, strength in enumerate(STRENGTHS):
-                model.set_params(C=strength).fit(x[train], labels[train])
-                accuracy[number, fold] = model.score(x[test], labels[test])
+    for fold, (train, test) in enumerate(folds.split(x, labels)):
+        model = Logistic(max_iter=200, warm_start=True)
+        for number, strength in enumerate(STRENGTHS):
+            model.set_params(C=strength).fit(x[train], labels[train])
+            accuracy[number, fold] = model.score(x[test], labels[test])
     found: np.ndarray = accuracy[int(accuracy.mean(1).argmax())]
     return found
 

@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import importlib
+import warnings
 
 import pytest
 import torch
 
 from graphmae.config import Evaluation
 from graphmae.evaluation import cluster_scores, linear_probes, neighbour_score, score
-from graphmae.evaluation.linear_model import STRENGTHS, linear_model_score
+from graphmae.evaluation.linear_model import STRENGTHS, Logistic, linear_model_score
 
 CPU = torch.device("cpu")
 
@@ -128,3 +129,11 @@ def test_the_converged_model_chooses_on_validation_alone() -> None:
     assert right is not None and other is not None and right["converged"] > 60 > 40 > other["converged"]
     assert right["validation-converged"] == other["validation-converged"]
     assert linear_model_score((train[0][:20], train[1][:20]), val, test) is None  # one class: nothing to learn
+
+
+def test_a_regression_that_stops_early_says_nothing() -> None:
+    x, y = (part.numpy() for part in blobs(0, spread=3.0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = Logistic(max_iter=1).fit(x, y)
+    assert model.n_iter_.tolist() == [1]
