@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 from torch import Tensor
 
 from ..data.molecules.neighbours import TanimotoIndex
-from .linear import fit_linear
+from ..evaluation.many_targets import fit_linear
 from .trees import Trees, joined, of_boosting, of_forest
 
 Kind = Literal["classification", "regression"]

@@ -7,8 +7,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-STEPS = 60
-
 
 def fit_linear(
     x: np.ndarray, y: np.ndarray, strength: float, kind: str, standardize: bool = True
@@ -23,18 +21,19 @@ def fit_linear(
     spread = np.where(spread > 1e-6, spread, 1.0)
     scaled = torch.from_numpy((x - middle) / spread).to(torch.float64)
     targets = torch.from_numpy(np.asarray(y)).to(torch.float64)
-    weight, bias = (_logistic if kind == "classification" else _ridge)(scaled, targets, strength)
+    weight, bias = logistic(scaled, targets, strength) if kind == "classification" else ridge(scaled, targets, strength)
     own = weight.numpy() / spread
     return own, bias.numpy() - own @ middle
 
 
-def _logistic(x: Tensor, y: Tensor, strength: float) -> tuple[Tensor, Tensor]:
+def logistic(x: Tensor, y: Tensor, strength: float, steps: int = 60) -> tuple[Tensor, Tensor]:
+    """(weight [T, width], bias [T]) of logistic regressions, all targets at once; NaN in `y` [n, T]: unknown."""
     known = ~y.isnan()
     target, count = y.nan_to_num(0.0), known.sum(0).clamp(min=1)
     share = (target.sum(0) + 0.5) / (count + 1)
-    weight = torch.zeros(y.size(1), x.size(1), dtype=x.dtype, requires_grad=True)
+    weight = x.new_zeros(y.size(1), x.size(1)).requires_grad_(True)
     bias = share.logit().requires_grad_(True)
-    optimizer = torch.optim.LBFGS([weight, bias], max_iter=STEPS, line_search_fn="strong_wolfe", tolerance_grad=1e-6)
+    optimizer = torch.optim.LBFGS([weight, bias], max_iter=steps, line_search_fn="strong_wolfe", tolerance_grad=1e-7)
 
     def loss() -> Tensor:
         optimizer.zero_grad()
@@ -47,14 +46,15 @@ def _logistic(x: Tensor, y: Tensor, strength: float) -> tuple[Tensor, Tensor]:
     return weight.detach(), bias.detach()
 
 
-def _ridge(x: Tensor, y: Tensor, strength: float) -> tuple[Tensor, Tensor]:
+def ridge(x: Tensor, y: Tensor, strength: float) -> tuple[Tensor, Tensor]:
+    """(weight [T, width], bias [T]) of ridge regressions, each on the rows where its target is known."""
     weights, biases = [], []
     for target in y.t():
         rows, values = x[~target.isnan()], target[~target.isnan()]
         middle = values.mean() if len(values) else target.new_zeros(())
         centre = rows.mean(0) if len(values) else x.new_zeros(x.size(1))
         around = rows - centre
-        gram = around.t() @ around + torch.eye(x.size(1), dtype=x.dtype) / strength
+        gram = around.t() @ around + torch.eye(x.size(1), dtype=x.dtype, device=x.device) / strength
         weight = torch.linalg.solve(gram, around.t() @ (values - middle))
         weights.append(weight)
         biases.append(middle - centre @ weight)
