@@ -219,10 +219,16 @@ class Views(nn.Module):
         return out
 
     def _weighed(self, name: str, plain: dict[str, Tensor]) -> Tensor:
-        """A view as it stands in the embedding: of the common scale, and less where it is noise."""
+        """A view on the common scale, and less where it is noise."""
         share = {"own": self.own_share, "structure": self.structure_share}
         rows = self._scaled(name, plain[name])
         return rows * share[name] if name in share else rows
+
+    @property
+    def narrow_share(self) -> float:
+        """What views count beside what was learned: less where features have fewer columns than that, as if each column
+        counted the same. A few columns as long as all that was learned would drown it."""
+        return min(1.0, min(self.in_channels, self.width) / max(self.learned_channels, 1)) ** 0.5
 
     @torch.no_grad()
     def inputs(self, x: Tensor, edges: Edges) -> Tensor:
@@ -242,10 +248,10 @@ class Views(nn.Module):
         return torch.where(self.weight > 0, rows / self.weight.clamp(min=1e-12), 0.0) + self.shift
 
     def composed(self, encoder: nn.Module, x: Tensor, edges: Edges) -> Tensor:
-        """[N, out_channels]: the views and what the encoder makes of a node, each of the same mean length."""
+        """[N, out_channels]: the views and what the encoder makes of a node, on a common scale."""
         with torch.no_grad():
             plain = self._plain(x, edges)
-            beside = [self._weighed(name.split("-")[0], plain) for name in self.names]
+            beside = [self.narrow_share * self._weighed(name.split("-")[0], plain) for name in self.names]
         learned = encoder(self._inputs(plain), kernels.taken_by(encoder, edges))
         return torch.cat([*beside, self._scaled("learned", learned)], dim=1)
 
