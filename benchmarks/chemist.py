@@ -243,7 +243,9 @@ if __name__ == "__main__":
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--without", default="", help="a member that is left out")
     parser.add_argument("--packed", type=Path, help="folder of files of benchmarks.packed_assays: needs no RDKit")
+    parser.add_argument("--out", type=Path, default=OUT)
     given = parser.parse_args()
+    OUT = given.out
     if given.what == "scores":
         scores(given.sets, given.split, parse_seeds(given.seeds), given.device, given.without, given.packed)
     elif given.what == "speed":
