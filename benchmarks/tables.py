@@ -218,8 +218,8 @@ def method_times() -> str:
     names = {"node": "GraphMAE", "joint": "GraphMAE + edges", "graphmae2": "GraphMAE2", "maskgae": "MaskGAE"}
     cells = [names.get(name, name.upper()) for name in found]
     lines = [f"| | {' | '.join(cells)} |", "|---" * (len(cells) + 1) + "|"]
-    lines.append(f"| epochs | {' | '.join(str(run['epochs']) for run in found.values())} |")
-    lines.append(f"| seconds | {' | '.join(f'{run["seconds"]:.0f}' for run in found.values())} |")
+    for key in ("epochs", "seconds"):
+        lines.append(f"| {key} | {' | '.join(f'{run[key]:.0f}' for run in found.values())} |")
     return "\n".join(lines)
 
 
