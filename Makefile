@@ -20,11 +20,12 @@ lint: $(STAMP)
 unit: $(STAMP)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile # one process per core: their threads would wait
 
-# The same tests without a network, with a home that cannot be written, in random order, and no file left open. Linux.
+# The same tests with no network but the machine itself, a home that cannot be written, in random order, and no file left
+# open. Linux.
 strict: $(STAMP)
 	mkdir -p build/home
-	unshare --map-root-user --net --mount sh -c 'mount -t tmpfs -o ro tmpfs build/home && HOME=$$PWD/build/home \
-	$(BIN)/python -W error::ResourceWarning -m pytest -n auto --dist loadfile --random-order'
+	unshare --map-root-user --net --mount sh -c 'ip link set lo up && mount -t tmpfs -o ro tmpfs build/home && \
+	HOME=$$PWD/build/home OPENBLAS_NUM_THREADS=1 $(BIN)/python -W error::ResourceWarning -m pytest -n auto --dist loadfile --random-order'
 
 # The site, into build/docs; open build/docs/index.html. A warning is an error.
 docs: $(STAMP)

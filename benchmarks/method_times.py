@@ -2,7 +2,7 @@
 
     python -m benchmarks.method_times
 
-Seconds and the most memory above what was held before go to benchmarks/results/method-times.json.
+Seconds and the most memory above what was held before go to benchmarks/results/times-of-methods.json.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from graphmae.experiments.pretrain import pretrain_once
 from graphmae.runtime.environment import commit, hardware
 from graphmae.runtime.memory import peak_memory
 
-OUT = Path(__file__).parent / "results/method-times.json"
+OUT = Path(__file__).parent / "results/times-of-methods.json"
 RECIPES = ("cca-ssg", "dgi", "ggd", "gae", "vgae", "node", "joint", "maskgae", "graphmae2", "grace", "mvgrl", "bgrl")
 
 

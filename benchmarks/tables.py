@@ -214,7 +214,7 @@ def planted_cells() -> str:
 
 def method_times() -> str:
     """Seconds of a pre-training on Cora, every method with its recipe."""
-    found = load("method-times.json")
+    found = load("times-of-methods.json")
     names = {"node": "GraphMAE", "joint": "GraphMAE + edges", "graphmae2": "GraphMAE2", "maskgae": "MaskGAE"}
     cells = [names.get(name, name.upper()) for name in found]
     lines = [f"| | {' | '.join(cells)} |", "|---" * (len(cells) + 1) + "|"]
