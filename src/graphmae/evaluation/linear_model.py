@@ -20,7 +20,7 @@ Rows = tuple[Tensor, Tensor]
 
 
 class Logistic(LogisticRegression):
-    """scikit-learn's, which says nothing where it stops before it has converged: scores are the same by then."""
+    """scikit-learn's, without its warning where `max_iter` ends it: that is how long it is meant to take at most."""
 
     def fit(self, x: Any, y: Any, sample_weight: Any = None) -> Logistic:
         with warnings.catch_warnings():

@@ -40,6 +40,17 @@ def test_every_view_has_the_same_mean_length_and_no_mean() -> None:
         assert float(part.detach().square().sum(1).mean()) == pytest.approx(1, abs=1e-4)
 
 
+def test_views_of_narrow_features_count_by_their_columns() -> None:
+    data = graph(features=4)
+    encoder = GCN(Views.input_channels(4, 256), hidden_channels=16, num_layers=1)
+    views = Views.fit([data], 16)
+    views.settle(encoder, [data])
+    rows = views.composed(encoder.eval(), data.x, data.edge_index).detach()
+    one, learned = rows[:, 4:8], rows[:, -16:]
+    assert float(one.square().sum(1).mean()) == pytest.approx(4 / 16, abs=1e-4)
+    assert float(learned.square().sum(1).mean()) == pytest.approx(1, abs=1e-4)
+
+
 def test_structure_that_features_tell_nothing_of_counts_little() -> None:
     """Degrees that are drawn, and degrees that one of the columns follows."""
     generator = torch.Generator().manual_seed(0)
