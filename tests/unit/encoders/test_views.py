@@ -99,6 +99,10 @@ def test_a_node_is_seen_the_same_beside_others() -> None:
 def test_what_cannot_be_is_refused() -> None:
     with pytest.raises(ConfigError, match="unknown view 'all'"):
         Views(3, 4, ("all",))
+
+
+@pytest.mark.data
+def test_many_graphs_have_no_views() -> None:
     with pytest.raises(InputError, match="single graphs"):
         gm.run(gm.recipe("graph/mutag", "embedding.views=['own']"), [0])
 
