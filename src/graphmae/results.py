@@ -37,6 +37,7 @@ ROW_LABELS = {
     "frozen-boosting": "frozen embeddings, boosting",
     "ecfp-kernel": "ECFP, Tanimoto kernel",
     "descriptors-boosting": "descriptors, boosting",
+    "ecfp-descriptors-forest": "ECFP and descriptors, random forest",
     "all-forest": "all features, random forest",
     "all-boosting": "all features, boosting",
     "finetuned": "fine-tuned encoders",

@@ -24,7 +24,7 @@ from .calibration import Conformal, Platt, coverage, expected_calibration_error,
 from .domain import Domain
 from .encoders import Task, choose_way, epochs_for, train_each
 from .folds import grouped_folds, random_folds
-from .members import FINETUNED, SPECS, Blocks, Fitted
+from .members import FINETUNED, SPECS, Blocks, Fitted, Kind
 from .predictor import Predictor
 from .stack import Choice, as_logits, choose, combined, score, spread_of
 
@@ -45,6 +45,31 @@ class Parts:
     grouped: bool
 
 
+@dataclass(frozen=True)
+class Members:
+    """Every member, compared in folds and fitted to the whole training part.
+
+    Attributes:
+        seen: member → [n, T] what it says of each training molecule, by a model that had not seen it.
+        test: member → [m, T] what it says of the test part.
+        fitted: members but the fine-tuned encoders; tuned: these, one for every fold.
+        facts: which settings were chosen, and how encoders were fine-tuned.
+    """
+
+    parts: Parts
+    kind: Kind
+    seen: dict[str, np.ndarray]
+    test: dict[str, np.ndarray]
+    fitted: list[Fitted]
+    tuned: list[Predictor]
+    facts: dict[str, Any]
+
+    @property
+    def y(self) -> np.ndarray:
+        """[n, T] of the training molecules."""
+        return self.parts.y[self.parts.train]
+
+
 def fit_automatic(
     encoder: nn.Module,
     assay: Assay,
@@ -62,39 +87,58 @@ def fit_automatic(
     predicted once, by the finished models. With a `folder`, trainings that are finished are kept there to resume from.
     """
     began = time.monotonic()
-    parts = _parts(encoder, assay, settings, seed, device)
-    names, kind, y = _names(settings, parts), assay.kind, parts.y[parts.train]
-    logger.info(
-        "%s: %d molecules to train on, %d to test on; %d folds %s; members: %s", label, len(parts.train),
-        len(parts.test), settings.folds, "by scaffold" if parts.grouped else "by chance", ", ".join(names),
-    )  # fmt: skip
-    guesses, chosen = _compare(names, parts, kind, seed, label)
-    facts: dict[str, Any] = {
-        "settings": {name: value for name, value in chosen.items() if len(SPECS[name].settings) > 1}
-    }
-    tuned: list[Predictor] = []
-    if FINETUNED in names:
-        tuned, guesses[FINETUNED], facts["finetuning"] = _tuned(encoder, assay, settings, parts, seed, device, folder)
-    as_seen, platts = as_logits(guesses, y) if kind == "classification" else (guesses, {})
+    members = fit_members(encoder, assay, settings, seed, device, folder, label)
+    parts, kind, y = members.parts, members.kind, members.y
+    as_seen, platts = as_logits(members.seen, y) if kind == "classification" else (members.seen, {})
     choice = choose(as_seen, y, parts.folds, kind)
     logger.info("%s: %s", label, _shown(choice))
-    training = {name: block[parts.train] for name, block in parts.blocks.items()}
-    fitted = [library.fit(name, chosen[name], training, y, kind, seed) for name in chosen]
-    kept = [member for member in fitted if member.name in choice.weights]
-    uses = [predictor for predictor in tuned if FINETUNED in choice.weights]
+    kept = [member for member in members.fitted if member.name in choice.weights]
+    uses = members.tuned if FINETUNED in choice.weights else []
     predictor = AutomaticPredictor(
         assay.names, kind, settings.readout, dict(assay.treatment), encoder.cpu().eval(), uses, kept, choice.weights,
         {name: platts[name] for name in choice.weights} if platts else {},
     )  # fmt: skip
-    facts |= _calibrate(predictor, as_seen, choice, y, parts.folds, settings.level)
+    facts = members.facts | _calibrate(predictor, as_seen, choice, y, parts.folds, settings.level)
     predictor.domain = _domain(predictor, assay, parts, device, seed)
-    rows, answers = _test_rows(predictor, fitted, tuned, choice, assay, parts, device)
+    rows, answers = _test_rows(predictor, members, choice, assay, device)
     answers[parts.train] = _share(predictor, combined(as_seen, choice.weights))
     predictor.report = {
         "way": choice.way, "weights": choice.weights, "inner": choice.scores, "tried": choice.tried,
         "folds": settings.folds, "grouped": parts.grouped, **facts, "seconds": round(time.monotonic() - began, 1),
     }  # fmt: skip
     return predictor, rows, answers
+
+
+def fit_members(
+    encoder: nn.Module,
+    assay: Assay,
+    settings: Finetune,
+    seed: int,
+    device: torch.device,
+    folder: Path | None = None,
+    label: str = "finetune",
+) -> Members:
+    """Compare all members in folds of the training part, fit them to all of it, and predict the test part."""
+    parts = _parts(encoder, assay, settings, seed, device)
+    names, kind, y = _names(settings, parts), assay.kind, parts.y[parts.train]
+    logger.info(
+        "%s: %d molecules to train on, %d to test on; %d folds %s; members: %s", label, len(parts.train),
+        len(parts.test), settings.folds, "by scaffold" if parts.grouped else "by chance", ", ".join(names),
+    )  # fmt: skip
+    seen, chosen = _compare(names, parts, kind, seed, label)
+    facts: dict[str, Any] = {
+        "settings": {name: value for name, value in chosen.items() if len(SPECS[name].settings) > 1}
+    }
+    tuned: list[Predictor] = []
+    if FINETUNED in names:
+        tuned, seen[FINETUNED], facts["finetuning"] = _tuned(encoder, assay, settings, parts, seed, device, folder)
+    training = _rows(parts, parts.train)
+    fitted = [library.fit(name, chosen[name], training, y, kind, seed) for name in chosen]
+    test = {member.name: member.predict(_rows(parts, parts.test)) for member in fitted}
+    if tuned:
+        embedded = embed_molecules([p.encoder for p in tuned], assay.graphs(), settings.readout, device)
+        test[FINETUNED] = mean_of_tuned(tuned, [rows[torch.from_numpy(parts.test)] for rows in embedded])
+    return Members(parts, kind, seen, test, fitted, tuned, facts)
 
 
 def _share(predictor: AutomaticPredictor, middle: np.ndarray) -> np.ndarray:
@@ -236,21 +280,17 @@ def _domain(predictor: AutomaticPredictor, assay: Assay, parts: Parts, device: t
 
 
 def _test_rows(
-    predictor: AutomaticPredictor, fitted: list[Fitted], tuned: list[Predictor], choice: Choice, assay: Assay,
-    parts: Parts, device: torch.device,
-) -> tuple[dict[str, dict[str, float]], np.ndarray]:  # fmt: skip
+    predictor: AutomaticPredictor, members: Members, choice: Choice, assay: Assay, device: torch.device
+) -> tuple[dict[str, dict[str, float]], np.ndarray]:
     """Scores on the test part, by the models as they are (`test`), and of the inner folds (`inner`); and predictions
     for all molecules."""
+    parts = members.parts
     test, y = parts.test, np.asarray(assay.scored, dtype=np.float64)[parts.test]
     sign = 1 if assay.kind == "classification" else -1
-    guesses = {member.name: member.predict(_rows(parts, test)) for member in fitted}
     graphs = assay.graphs()
-    if tuned:
-        embedded = embed_molecules([p.encoder for p in tuned], graphs, predictor.readout, device)
-        guesses[FINETUNED] = mean_of_tuned(tuned, [rows[torch.from_numpy(test)] for rows in embedded])
     rows = {
         name: {"test": sign * score(guess, y, assay.kind), "inner": choice.scores[name]}
-        for name, guess in guesses.items()
+        for name, guess in members.test.items()
     }
     # All molecules, for their graphs are one after another; the rows of the test part alone are looked at.
     molecules = Featurized(

@@ -44,6 +44,7 @@ SPECS: dict[str, Spec] = {
     "ecfp-forest": Spec(("ecfp",), "forest"),
     "ecfp-kernel": Spec(("ecfp",), "kernel", (0.1, 1.0)),
     "descriptors-boosting": Spec(("descriptors",), "boosting"),
+    "ecfp-descriptors-forest": Spec(("ecfp", "descriptors"), "forest"),
     "all-forest": Spec(ALL, "forest"),
     "all-boosting": Spec(ALL, "boosting"),
 }

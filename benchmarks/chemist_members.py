@@ -1,0 +1,169 @@
+"""What every member of an automatic predictor says, kept in files: fitting takes minutes, weighing milliseconds.
+
+    python -m benchmarks.chemist_members runs/chemist bbbp bace --seeds 0-4
+    python -m benchmarks.chemist_members runs/chemist bbbp bace --nested 0-3     # rules are studied on these
+    python -m benchmarks.chemist_members $OUT/members bbbp --packed .carry/assays --device cuda
+
+`--nested K` leaves the test part out altogether and takes another from the training part: molecules of its rarer
+scaffolds, as the scaffold split does, drawn by K. How members are weighed is decided on those; the test part is scored
+once, by `benchmarks.chemist scores`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import json
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+import graphmae as gm
+from graphmae.cli.options import parse_seeds
+from graphmae.config import Finetune
+from graphmae.data.molecules import Assay
+from graphmae.finetuning.calibration import Conformal, Platt, coverage, expected_calibration_error, logit
+from graphmae.finetuning.fitting import fit_members
+from graphmae.finetuning.stack import Choice, as_logits, combined, score, spread_of
+from graphmae.runtime.device import numerics
+from graphmae.runtime.environment import commit, hardware
+
+CHECKPOINT = "molecule-zinc"
+NESTED_SHARE = 0.12  # of the training part, about what a scaffold split leaves to test on
+NESTED_MOST = 10  # molecules of a scaffold that may be left out: the split keeps the common ones in training
+
+
+@dataclass(frozen=True)
+class Said:
+    """What members say of the training molecules (by models that had not seen them) and of the test part."""
+
+    about: dict[str, Any]
+    seen: dict[str, np.ndarray]
+    test: dict[str, np.ndarray]
+    y: np.ndarray
+    y_test: np.ndarray
+    folds: np.ndarray
+
+    @property
+    def kind(self) -> str:
+        return str(self.about["kind"])
+
+    def write(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        arrays = {f"seen.{k}": v for k, v in self.seen.items()} | {f"test.{k}": v for k, v in self.test.items()}
+        about = np.array(json.dumps(self.about))
+        small = {key: value.astype(np.float32) for key, value in arrays.items()}
+        partial = path.with_suffix(".partial.npz")
+        np.savez_compressed(partial, about=about, y=self.y, y_test=self.y_test, folds=self.folds, **small)
+        partial.rename(path)
+
+    @classmethod
+    def read(cls, path: Path) -> Said:
+        with np.load(path) as file:
+            found = dict(file.items())
+        parts: dict[str, dict[str, np.ndarray]] = {"seen": {}, "test": {}}
+        for key, value in found.items():
+            part, _, member = key.partition(".")
+            if member:
+                parts[part][member] = value.astype(np.float64)
+        about = json.loads(str(found["about"]))
+        return cls(about, parts["seen"], parts["test"], found["y"], found["y_test"], found["folds"])
+
+    def only(self, names: Mapping[str, Any] | list[str]) -> Said:
+        seen, test = ({name: part[name] for name in names} for part in (self.seen, self.test))
+        return Said(self.about, seen, test, self.y, self.y_test, self.folds)
+
+    def logits(self) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+        """What is averaged, of the training molecules and of the test part: calibrated logits, or numbers."""
+        if self.kind != "classification":
+            return self.seen, self.test
+        seen, platts = as_logits(self.seen, self.y)
+        return seen, {name: platts[name].logits(logit(guess)) for name, guess in self.test.items()}
+
+    def member_rows(self) -> dict[str, dict[str, float]]:
+        sign = 1 if self.kind == "classification" else -1
+        inner = {name: sign * score(guess, self.y, self.kind) for name, guess in self.seen.items()}
+        return {
+            name: {"test": sign * score(guess, self.y_test, self.kind), "inner": inner[name]}
+            for name, guess in self.test.items()
+        }
+
+    def row_of(self, choice: Choice, level: float = 0.9) -> dict[str, float]:
+        """Scores of the members weighed by `choice` on the test part, calibrated as the predictor is."""
+        seen, test = self.logits()
+        middle, held = combined(seen, choice.weights), combined(test, choice.weights)
+        row = {"test": abs(score(held, self.y_test, self.kind)), "inner": choice.inner}
+        if self.kind == "classification":
+            return {
+                **row, "ece": expected_calibration_error(Platt.fit(middle, self.y)(held), self.y_test),
+            }  # fmt: skip
+        half = Conformal.fit(middle, spread_of(seen, choice.weights), self.y, level).half_width(
+            spread_of(test, choice.weights)
+        )
+        return {
+            **row, "coverage": coverage(held - half, held + half, self.y_test),
+            "mae": float(np.nanmean(np.abs(held - self.y_test))),
+        }  # fmt: skip
+
+
+def nested(assay: Assay, number: int) -> Assay:
+    """The training part as an assay of its own, molecules of some of its rarer scaffolds as the test part."""
+    train = np.sort(np.concatenate([assay.split["train"], assay.split["val"]]))
+    _, member, sizes = np.unique(assay.groups[train], return_inverse=True, return_counts=True)
+    random, left = np.random.default_rng(number), NESTED_SHARE * len(train)
+    held = np.zeros(len(train), dtype=bool)
+    for group in random.permutation(np.flatnonzero(sizes <= NESTED_MOST)):
+        if held.sum() < left:
+            held |= member == group
+    out = copy.copy(assay)
+    out.__dict__["split"] = {"train": train[~held], "val": train[:0], "test": train[held]}
+    return out
+
+
+def path_of(folder: Path, name: str, split: str, seed: int, inside: int | None = None) -> Path:
+    return folder / f"{name}-{split}-{seed}{'' if inside is None else f'-nested-{inside}'}.npz"
+
+
+def say(assay: Assay, seed: int, device: str, settings: Finetune | None = None) -> Said:
+    """Fit every member; seconds are of this machine as it was."""
+    encoder, used, began = gm.load(CHECKPOINT).encoder, torch.device(device), time.monotonic()
+    with numerics(used):
+        found = fit_members(encoder, assay, settings or Finetune(epochs=0, members=("auto",)), seed, used)
+    about = {
+        "set": assay.name, "kind": assay.kind, "metric": assay.metric, "seed": seed, "facts": found.facts,
+        "grouped": found.parts.grouped, "seconds": round(time.monotonic() - began, 1), "hardware": hardware(device),
+        "busy": os.getloadavg()[0], "commit": commit(), "molecules": len(found.parts.train) + len(found.parts.test),
+        "targets": len(assay.names),
+    }  # fmt: skip
+    y_test = np.asarray(assay.scored, dtype=np.float64)[found.parts.test]
+    return Said(about, found.seen, found.test, found.y, y_test, found.parts.folds)
+
+
+if __name__ == "__main__":
+    from .chemist import load
+
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("sets", nargs="+")
+    parser.add_argument("--split", default="scaffold")
+    parser.add_argument("--seeds", default="0")
+    parser.add_argument("--nested", default="", help="numbers of divisions inside the training part")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--packed", type=Path)
+    given = parser.parse_args()
+    for seed in parse_seeds(given.seeds):
+        for inside in parse_seeds(given.nested) if given.nested else [None]:
+            for name in given.sets:
+                path = path_of(given.folder, name, given.split, seed, inside)
+                if path.is_file():
+                    continue
+                assay = load(name, given.split, seed, given.packed)
+                said = say(assay if inside is None else nested(assay, inside), seed, given.device)
+                said.write(path)
+                print(path.name, said.about["seconds"], flush=True)
