@@ -85,8 +85,9 @@ def settings_for(assay: Assay, without: str) -> Finetune:
     """As `graphmae finetune` has them; `without` a member that takes too long on a busy machine."""
     if not without:
         return Finetune(epochs=0, members=("auto",))
-    rows, targets = sum(len(assay.split[part]) for part in ("train", "val")), len(assay.names)
-    names = tuple(name for name in SPECS if name != without and affordable(name, rows, targets))
+    train = np.concatenate([assay.split["train"], assay.split["val"]])
+    values = int(np.isfinite(assay.targets[train]).sum())
+    names = tuple(name for name in SPECS if name != without and affordable(name, len(train), values))
     return Finetune(epochs=0, members=names)  # type: ignore[arg-type]
 
 

@@ -7,6 +7,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+MOST_IN_DOUBLE = 300_000  # values of targets; with more, products in single precision save minutes
+
 
 def fit_linear(
     x: np.ndarray, y: np.ndarray, strength: float, kind: str, standardize: bool = True
@@ -19,11 +21,12 @@ def fit_linear(
     middle = x.mean(axis=0) if standardize else np.zeros(x.shape[1], np.float32)
     spread = x.std(axis=0) if standardize else np.ones(x.shape[1], np.float32)
     spread = np.where(spread > 1e-6, spread, 1.0)
-    scaled = torch.from_numpy((x - middle) / spread).to(torch.float64)
-    targets = torch.from_numpy(np.asarray(y)).to(torch.float64)
+    dtype = torch.float64 if y.size <= MOST_IN_DOUBLE else torch.float32
+    scaled = torch.from_numpy((x - middle) / spread).to(dtype)
+    targets = torch.from_numpy(np.asarray(y)).to(dtype)
     weight, bias = logistic(scaled, targets, strength) if kind == "classification" else ridge(scaled, targets, strength)
-    own = weight.numpy() / spread
-    return own, bias.numpy() - own @ middle
+    own = weight.double().numpy() / spread
+    return own, bias.double().numpy() - own @ middle
 
 
 def logistic(x: Tensor, y: Tensor, strength: float, steps: int = 60) -> tuple[Tensor, Tensor]:

@@ -181,10 +181,10 @@ def _parts(encoder: nn.Module, assay: Assay, settings: Finetune, seed: int, devi
 
 
 def _names(settings: Finetune, parts: Parts) -> list[str]:
-    rows, targets = len(parts.train), parts.y.shape[1]
     if "auto" not in settings.members:
         return list(dict.fromkeys(settings.members))
-    return [FINETUNED, *(name for name in SPECS if library.affordable(name, rows, targets))]
+    rows, values = len(parts.train), int(np.isfinite(parts.y[parts.train]).sum())
+    return [FINETUNED, *(name for name in SPECS if library.affordable(name, rows, values))]
 
 
 def _compare(

@@ -52,19 +52,23 @@ FINETUNED = "finetuned"
 NAMES = (FINETUNED, *SPECS)
 BITS_OF_BOOSTING = 256  # the most variable of the 2,048: boosting takes time by the column
 OWN_FOREST = 3  # targets up to which each has a forest of its own; more share the trees
+OWN_FOREST_SPARSE = 20  # the same where less than a third of the values are known: forests of few molecules are quick
 MOST_ROWS_OF_KERNEL = 5_000
 FEW = 10_000  # values of targets that one thread is fastest with
 
 
-def affordable(name: str, rows: int, targets: int) -> bool:
-    """Whether a member can be fitted to so many molecules and targets in a few minutes, some folds over."""
+def affordable(name: str, rows: int, values: int) -> bool:
+    """Whether a member can be fitted to so many molecules in a few minutes, some folds over; `values` are those that
+    were measured, of all targets together."""
     learner = SPECS[name].learner
     if learner == "kernel":
         return rows <= MOST_ROWS_OF_KERNEL
     if learner == "boosting":
         wide = 8 if len(SPECS[name].blocks) > 1 else 2 if name == "frozen-boosting" else 1
-        return rows * targets * wide <= 150_000
-    return learner == "forest" or rows * targets <= 300_000
+        return values * wide <= 300_000
+    if learner == "forest" and name != "ecfp-forest":  # of three forests one is enough where each takes minutes
+        return values <= 300_000 and (rows <= 20_000 or name != "all-forest")
+    return True
 
 
 @dataclass(frozen=True)
@@ -196,7 +200,8 @@ def _boosting(x: np.ndarray, y: np.ndarray, kind: Kind, seed: int) -> tuple[Tree
 
 def _forest(x: np.ndarray, y: np.ndarray, kind: Kind, seed: int) -> tuple[Trees | None, np.ndarray]:
     x = np.nan_to_num(x, nan=-1.0)
-    if y.shape[1] > OWN_FOREST:
+    most = OWN_FOREST if np.isfinite(y).mean() > 1 / 3 else OWN_FOREST_SPARSE
+    if y.shape[1] > most:
         return _shared_forest(x, y, kind, seed), np.zeros(y.shape[1])
     parts, base = [], np.zeros(y.shape[1])
     trees = 300 if len(x) <= 5_000 else 100
@@ -219,8 +224,9 @@ def _shared_forest(x: np.ndarray, y: np.ndarray, kind: Kind, seed: int) -> Trees
     prior = np.array([_prior(column[~np.isnan(column)], kind) for column in y.T])
     filled = np.where(known, y, prior)
     spread = filled.std(axis=0)
+    few = len(x) <= 5_000
     model = ExtraTreesRegressor(
-        150 if len(x) <= 5_000 else 60, min_samples_leaf=3, max_features=0.1, n_jobs=-1, random_state=seed
+        150 if few else 30, min_samples_leaf=3, max_features=0.1 if few else 0.05, n_jobs=-1, random_state=seed
     )
     grown = of_forest(model.fit(x, (filled - prior) / np.where(spread > 0, spread, 1.0)))
     sums = np.zeros(grown.values.shape)

@@ -67,7 +67,7 @@ class HiddenEdges(nn.Module):
         return loss
 
     def score(self, code: Tensor, first: Tensor, second: Tensor) -> Tensor:
-        pairs = F.dropout(code[first] * code[second], self.dropout, self.training)
+        pairs = kernels.dropout(code[first] * code[second], self.dropout, self.training)
         return self.joined(pairs).squeeze(1)
 
 
