@@ -4,7 +4,6 @@ every fold, two or more at a time where there are as many cores."""
 from __future__ import annotations
 
 import copy
-import json
 import logging
 import math
 from collections.abc import Iterator, Sequence
@@ -69,23 +68,20 @@ class Task:
     kind: Kind
     settings: Finetune
     seed: int
-    last: int  # training ends after so many epochs, though the schedule is for `settings.epochs`
     device: str = "cpu"
-    tracks: bool = False  # score what is wanted after every epoch
 
     @property
     def cost(self) -> int:
-        return len(self.train) * self.last
+        return len(self.train) * self.settings.epochs
 
 
 @dataclass(frozen=True)
 class Trained:
-    """What a task gave: weights, predictions for what was wanted [w, T], and their score after every epoch."""
+    """What a task gave: weights, and predictions for what was wanted [w, T]."""
 
     number: int
     state: dict[str, Tensor]
     answers: np.ndarray
-    history: list[float]
 
 
 def train_one(task: Task) -> Trained:
@@ -100,30 +96,17 @@ def train_one(task: Task) -> Trained:
         store, targets = GraphStore(task.graphs, device), torch.from_numpy(task.targets).to(device)
         train, wanted = torch.from_numpy(task.train), torch.from_numpy(task.wanted)
         predictor.fit_scale(targets[train.to(device)], settings.balance)
-        truth, held = task.targets[task.wanted], list(batches_of(store, wanted))
-        history: list[float] = []
-
-        @torch.no_grad()
-        def answers() -> np.ndarray:
-            predictor.eval()
-            return torch.cat([predictor.answer(predictor(batch)).cpu() for batch in held]).double().numpy()
-
-        def after_epoch(epoch: int) -> dict[str, bool]:
-            history.append(score(answers(), truth, task.kind) if task.tracks else 0.0)
-            return {"stop": len(history) >= task.last}
-
         for number, (epochs, opened) in enumerate(stages := list(stages_of(predictor, settings))):
             trainer, batches = trainer_of(predictor, opened, store, targets, train, settings)
             is_last = number + 1 == len(stages)
             trainer.schedule = make_schedule("cosine" if is_last else "constant", epochs, len(batches))
-            trainer.after_epoch = [after_epoch]
             trainer.fit(batches, epochs * len(batches))
-            if len(history) >= task.last:
-                break
         predictor.undo_balance()
-        found = answers()
+        predictor.eval()
+        with torch.no_grad():
+            found = [predictor.answer(predictor(batch)).cpu() for batch in batches_of(store, wanted)]
     state = {key: value.detach().cpu() for key, value in predictor.state_dict().items()}
-    return Trained(task.number, state, found, history)
+    return Trained(task.number, state, torch.cat(found).double().numpy())
 
 
 def train_each(tasks: Sequence[Task], folder: Path | None, label: str) -> list[Trained]:
@@ -159,8 +142,7 @@ def _path(folder: Path, label: str, number: int) -> Path:
 
 
 def _write(path: Path, trained: Trained) -> None:
-    answers = {"answers": torch.from_numpy(trained.answers)}
-    write_tensors(path, trained.state | answers, {"history": json.dumps(trained.history)})
+    write_tensors(path, trained.state | {"answers": torch.from_numpy(trained.answers)})
 
 
 def _read(path: Path, number: int) -> Trained | None:
@@ -168,42 +150,41 @@ def _read(path: Path, number: int) -> Trained | None:
     if not path.is_file():
         return None
     try:
-        tensors, facts = read_tensors(path, must_have_digest=True)
+        tensors, _ = read_tensors(path, must_have_digest=True)
     except Damaged:
         return None
     answers = tensors.pop("answers").numpy()
-    return Trained(number, tensors, answers, json.loads(facts["history"]))
+    return Trained(number, tensors, answers)
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """The way that was best on part of the training molecules, after how many epochs, and what the others had there."""
+    """The way that was best on part of the training molecules, and what all of them had there."""
 
     way: Way
-    epochs: int
     tried: dict[str, float]
 
 
 def choose_way(base: Task, folds: np.ndarray, folder: Path | None) -> Chosen:
-    """Compare ways to fine-tune: trained without one fold, scored on it; the rows of `base.train` have `folds`."""
-    if not base.settings.search:
-        settings = base.settings
-        return Chosen(Way(settings.mode, settings.lr, settings.dropout), base.last, {})
+    """Compare ways to fine-tune: trained without one fold for half of the epochs, scored on it at the end.
+
+    The rows of `base.train` have `folds`. The epoch that was best on a fold is not looked for: of a few hundred
+    molecules it says little, and a staged training that ends early has not opened its layers.
+    """
+    settings = base.settings
+    if not settings.search:
+        return Chosen(Way(settings.mode, settings.lr, settings.dropout), {})
     own = int(np.argmin([abs((folds == fold).mean() - 0.2) for fold in np.unique(folds)]))
     held = folds == np.unique(folds)[own]
-    tasks = []
-    for number, way in enumerate(WAYS):
-        settings = replace(base.settings, mode=way.mode, lr=way.lr, dropout=way.dropout)  # type: ignore[arg-type]
-        part = replace(base, number=number, settings=settings, train=base.train[~held],
-                       wanted=base.train[held], tracks=True)  # fmt: skip
-        tasks.append(part)
+    half = replace(settings, epochs=max(settings.epochs // 2, 2))
+    tasks = [
+        replace(base, number=number, train=base.train[~held], wanted=base.train[held],
+                settings=replace(half, mode=way.mode, lr=way.lr, dropout=way.dropout))  # type: ignore[arg-type]
+        for number, way in enumerate(WAYS)
+    ]  # fmt: skip
     found = train_each(tasks, folder, "way")
-    best = [max(range(len(t.history)), key=lambda epoch, t=t: _comparable(t.history[epoch])) for t in found]  # type: ignore[misc]
-    tried = {str(way): trained.history[epoch] for way, trained, epoch in zip(WAYS, found, best, strict=True)}
-    winner = max(range(len(WAYS)), key=lambda number: _comparable(found[number].history[best[number]]))
-    return Chosen(WAYS[winner], max(best[winner] + 1, 2), tried)
-
-
-def _comparable(value: float) -> float:
-    """NaN, where a fold has one class only, is the worst."""
-    return value if math.isfinite(value) else -math.inf
+    scores = [score(trained.answers, base.targets[base.train[held]], base.kind) for trained in found]
+    tried = dict(zip(map(str, WAYS), scores, strict=True))
+    # NaN, where a fold has one class only, is the worst.
+    winner = max(range(len(WAYS)), key=lambda number: scores[number] if math.isfinite(scores[number]) else -math.inf)
+    return Chosen(WAYS[winner], tried)

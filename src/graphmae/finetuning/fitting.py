@@ -225,12 +225,12 @@ def _tuned(
     targets = assay.targets.astype(np.float32)
     base = Task(
         0, encoder.cpu(), assay.graphs(), targets, parts.train, parts.train, assay.names, assay.kind, made, seed,
-        epochs, str(device),
+        str(device),
     )  # fmt: skip
     found = choose_way(base, parts.folds, folder)
     way = replace(made, mode=found.way.mode, lr=found.way.lr, dropout=found.way.dropout)  # type: ignore[arg-type]
     tasks = [
-        replace(base, number=number, settings=way, train=parts.train[parts.folds != fold], last=found.epochs,
+        replace(base, number=number, settings=way, train=parts.train[parts.folds != fold],
                 wanted=parts.train[parts.folds == fold], seed=seed + number)
         for number, fold in enumerate(np.unique(parts.folds))
     ]  # fmt: skip
@@ -243,7 +243,7 @@ def _tuned(
         tuned.append(predictor.eval())
     sign = 1 if assay.kind == "classification" else -1
     tried = {name: sign * value for name, value in found.tried.items()}
-    return tuned, out, {"way": str(found.way), "epochs": found.epochs, "tried": tried, "encoders": len(tuned)}
+    return tuned, out, {"way": str(found.way), "epochs": epochs, "tried": tried, "encoders": len(tuned)}
 
 
 def _calibrate(
