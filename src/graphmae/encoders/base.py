@@ -134,8 +134,15 @@ class StackedEncoder(Encoder):
         """A layer; while `checkpointed` only its input is kept, and the rest computed again for the gradient."""
         if not (self.is_checkpointed and torch.is_grad_enabled() and self.training):
             return block(x, view, **options)
-        # Dropout draws the seed of its own generator from torch's, which is set back before computing again.
-        return checkpoint(block, x, view, use_reentrant=False, context_fn=_contexts, **options)
+
+        def computed(x: Tensor | MaskedInput, view: kernels.View, weight: Tensor) -> Tensor:
+            out: Tensor = block(x, view, **options)
+            return out
+
+        # Dropout draws the seed of its own generator from torch's, which is set back before computing again: that of
+        # the devices of the tensors handed in. Masked input is not a tensor, so a weight says which device it is.
+        near = next(block.parameters())
+        return checkpoint(computed, x, view, near, use_reentrant=False, context_fn=_contexts)
 
 
 def _contexts() -> tuple[AbstractContextManager[Any], AbstractContextManager[Any]]:

@@ -53,6 +53,14 @@ class MaskedNodes:
         flags = torch.zeros(num_nodes, dtype=torch.bool, device=nodes.device).index_fill_(0, masked, True)
         return MaskedNodes(masked, (~flags).nonzero().flatten(), token, replaced, donors, kept)
 
+    def joined(self, other: MaskedNodes) -> MaskedNodes:
+        """Both draws as one; each has its own nodes of the same graph masked."""
+        names = ("masked", "token", "replaced", "donors", "kept")
+        masked, token, replaced, donors, kept = (torch.cat([getattr(self, n), getattr(other, n)]) for n in names)
+        flags = torch.zeros(len(self.masked) + len(self.visible), dtype=torch.bool, device=masked.device)
+        visible = (~flags.index_fill_(0, masked, True)).nonzero().flatten()
+        return MaskedNodes(masked, visible, token, replaced, donors, kept)
+
     def scored(self, seeds: Tensor | None) -> Tensor:
         """[M] the masked nodes that count in a loss."""
         return self.masked if seeds is None else self.masked[torch.isin(self.masked, seeds)]
@@ -114,12 +122,19 @@ class NodeMask:
         raise TypeError(f"{type(self).__name__} must define draw(num_nodes, device, batch)")
 
     def draw_in(self, batch: Batch) -> MaskedNodes:
-        """The nodes masked in a batch, among its seeds where it has some. Rules that look at features or edges define
-        this instead of `draw`."""
+        """The nodes masked in a batch. Where it has seeds, the rate holds among them and among its other nodes, so that
+        a masked seed sees as much of what is around it as in the whole graph. Rules that look at features or edges
+        define this instead of `draw`."""
+        x, graphs = batch.x, batch.batch
         if batch.seeds is None:
-            return self.draw(batch.x.size(0), batch.x.device, batch.batch)
-        graphs = None if batch.batch is None else batch.batch[batch.seeds]
-        return self.draw(len(batch.seeds), batch.x.device, graphs).within(batch.seeds, batch.x.size(0))
+            return self.draw(x.size(0), x.device, graphs)
+        others = torch.ones(x.size(0), dtype=torch.bool, device=x.device).index_fill_(0, batch.seeds, False)
+        parts = [part for part in (batch.seeds, others.nonzero().flatten()) if len(part)]
+        drawn = [
+            self.draw(len(part), x.device, None if graphs is None else graphs[part]).within(part, x.size(0))
+            for part in parts
+        ]
+        return drawn[0] if len(drawn) == 1 else drawn[0].joined(drawn[1])
 
 
 REGISTRY: Registry[NodeMask] = Registry("mask")

@@ -40,7 +40,7 @@ class GraphMAE2(GraphMAE):
     """
 
     tries = ("mask.rate=0.5,0.75", "method.latent=0.15,1.0", "method.momentum=0.0,0.99")
-    of_seeds = "masked nodes are seeds, and the seeds alone are scored, against features and against the teacher"
+    of_seeds = "nodes all over a batch are masked; the seeds alone are scored, against features and against the teacher"
     training_only = ("teacher",)
     loss_is_criterion = False
     is_sum_of_parts = False  # a sum of means over different nodes

@@ -35,7 +35,7 @@ class Recordable:
     drop_edge: float
     mask_edges: bool
     is_sum_of_parts: ClassVar[bool] = True  # see `Method`
-    of_seeds: ClassVar[str] = "masked nodes are seeds, and they alone are scored"
+    of_seeds: ClassVar[str] = "nodes all over a batch are masked; the masked seeds alone are scored"
 
     @property
     def reach(self) -> int:

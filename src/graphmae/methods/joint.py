@@ -31,7 +31,9 @@ class Joint(GraphMAE):
 
     loss_is_criterion = False
     is_sum_of_parts = False  # pairs are drawn within a batch
-    of_seeds = "masked nodes are seeds; hidden edges of seeds are scored, against pairs of seeds"
+    of_seeds = (
+        "nodes all over a batch are masked; masked seeds and hidden edges of seeds are scored, against pairs of seeds"
+    )
     tries = ("method.weight=1.0,0.1,0.01", "method.kind=edge,path", "mask.rate=0.5,0.75")
 
     def __init__(

@@ -31,7 +31,7 @@ class NeighbourhoodMAE(GraphMAE):
     """
 
     is_sum_of_parts = False  # targets are scaled over the batch
-    of_seeds = "masked nodes are seeds; the scale of the targets is that of a batch's seeds"
+    of_seeds = "nodes all over a batch are masked; masked seeds are scored, on a scale that is that of a batch's seeds"
 
     def __init__(
         self,

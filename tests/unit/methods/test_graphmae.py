@@ -100,7 +100,7 @@ def test_a_masking_rule_may_look_at_the_whole_batch() -> None:
 
 
 def test_only_seeds_count_in_the_loss() -> None:
-    """Of a sampled part of a graph, masks are drawn among the seeds, and what a rule masks beside them is context."""
+    """Of a sampled part of a graph, masked seeds are scored; what is masked beside them is context."""
     edges, x, seeds = torch.randint(20, (2, 60)), torch.rand(20, 3), torch.tensor([3, 19, 4, 8, 11, 0])
     model = GraphMAE(encoders.GCN(3, 4, num_layers=1), decoders.GCN(4, 3), loss=Seen())
     for loss in (model.loss, model.plain_loss):
@@ -109,6 +109,12 @@ def test_only_seeds_count_in_the_loss() -> None:
         torch.manual_seed(0)
         loss(Batch(x, edges, seeds=seeds))
         assert torch.equal(model.criterion.target, x[masked])
+    hidden = masking.RandomNodeMask(rate=0.5, replace_rate=0.4).draw_in(Batch(x, edges, seeds=seeds))
+    assert len(hidden.scored(seeds)) == 3 and len(hidden.masked) == 10  # half of the 6 seeds, half of the 14 others
+    assert sorted([*hidden.masked.tolist(), *hidden.visible.tolist()]) == list(range(20))
+    treated = [*hidden.token.tolist(), *hidden.replaced.tolist(), *hidden.kept.tolist()]
+    assert sorted(treated) == sorted(hidden.masked.tolist())
+    assert set(hidden.donors.tolist()) <= set(hidden.visible.tolist())
 
     class First(masking.RandomNodeMask):
         def draw_in(self, batch: Batch) -> masking.MaskedNodes:
