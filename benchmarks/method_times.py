@@ -1,6 +1,7 @@
 """How long every method pre-trains on Cora with its recipe, on the cores at hand; leave the machine alone meanwhile.
 
-    python -m benchmarks.method_times
+    python -m benchmarks.method_times                   # all of them
+    python -m benchmarks.method_times grace mvgrl       # some
 
 Seconds and the most memory above what was held before go to benchmarks/results/times-of-methods.json.
 """
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import time
 from pathlib import Path
 
@@ -20,13 +22,29 @@ from graphmae.runtime.environment import commit, hardware
 from graphmae.runtime.memory import peak_memory
 
 OUT = Path(__file__).parent / "results/times-of-methods.json"
-RECIPES = ("cca-ssg", "dgi", "ggd", "gae", "vgae", "node", "joint", "maskgae", "graphmae2", "grace", "mvgrl", "bgrl")
+RECIPES = {
+    name: (f"{name}/cora",)
+    for name in (
+        "cca-ssg",
+        "dgi",
+        "ggd",
+        "gae",
+        "vgae",
+        "node",
+        "joint",
+        "maskgae",
+        "grace",
+        "mvgrl",
+        "bgrl",
+        "graphmae2",
+    )
+} | {"bgrl-512": ("bgrl/cora", "encoder.hidden_channels=512", "encoder.out_channels=256")}
 
 
-def main() -> None:
+def main(names: list[str]) -> None:
     known = json.loads(OUT.read_text()) if OUT.exists() else {}
-    for folder in RECIPES:
-        recipe = gm.recipe(f"{folder}/cora")
+    for folder in names or RECIPES:
+        recipe = gm.recipe(*RECIPES[folder])
         dataset = gm.data.REGISTRY.build(recipe.data.name, root=None, **recipe.data.options)
         with peak_memory("cpu") as peak:
             began = time.monotonic()
@@ -41,4 +59,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])
