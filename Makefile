@@ -47,6 +47,7 @@ wheel:
 	$(PYTHON) -m venv $(WHEEL)/env
 	$(WHEEL)/env/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
 	$(WHEEL)/env/bin/python -m pip install --quiet --disable-pip-version-check $(WHEEL)/*.whl
+	$(WHEEL)/env/bin/python -m pip check
 	$(WHEEL)/env/bin/python tests/packaging/core_only.py
 	cd $(WHEEL) && env/bin/graphmae demo
 
