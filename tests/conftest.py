@@ -7,6 +7,9 @@ import signal
 from collections.abc import Iterator
 from pathlib import Path
 
+# Without AMX, which some virtual machines announce and refuse; before torch is imported.
+os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
+
 import pytest
 import torch
 from torch_geometric.data import Data

@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 import torch
 
 from . import ranks
+from .bfloat16 import check_bfloat16
 from .errors import InputError
 from .values import check_device
 
@@ -74,6 +75,8 @@ def numerics(device: torch.device, precision: str = "float32", deterministic: bo
     The mode is the process's. Where several threads are in such blocks, it is that of the block entered last, and what
     was there before comes back when all are over.
     """
+    if precision.endswith("bf16") and device.type == "cpu":
+        check_bfloat16()
     block, strict = object(), device.type == "cpu" or deterministic
     if deterministic and device.type == "cuda":
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # what torch asks for, before the first product
