@@ -2,7 +2,8 @@
 
     python -m benchmarks.chemist_members runs/chemist bbbp bace --seeds 0-4
     python -m benchmarks.chemist_members runs/chemist bbbp bace --nested 0-3     # rules are studied on these
-    python -m benchmarks.chemist_members $OUT/members bbbp --packed .carry/assays --device cuda
+    python -m benchmarks.chemist_members runs/chemist bbbp --packed .carry/assays --device cuda
+    python -m benchmarks.chemist_members runs/chemist                             # what the nested ones say
 
 `--nested K` leaves the test part out altogether and takes another from the training part: molecules of its rarer
 scaffolds, as the scaffold split does, drawn by K. How members are weighed is decided on those; the test part is scored
@@ -16,7 +17,6 @@ import copy
 import json
 import os
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,11 +30,12 @@ from graphmae.config import Finetune
 from graphmae.data.molecules import Assay
 from graphmae.finetuning.calibration import Conformal, Platt, coverage, expected_calibration_error, logit
 from graphmae.finetuning.fitting import fit_members
-from graphmae.finetuning.stack import Choice, as_logits, combined, score, spread_of
+from graphmae.finetuning.stack import Choice, as_logits, choose, combined, score, spread_of
 from graphmae.runtime.device import numerics
 from graphmae.runtime.environment import commit, hardware
 
-CHECKPOINT = "molecule-zinc"
+from .chemist import CHECKPOINT, load
+
 NESTED_SHARE = 0.12  # of the training part, about what a scaffold split leaves to test on
 NESTED_MOST = 10  # molecules of a scaffold that may be left out: the split keeps the common ones in training
 
@@ -74,10 +75,6 @@ class Said:
                 parts[part][member] = value.astype(np.float64)
         about = json.loads(str(found["about"]))
         return cls(about, parts["seen"], parts["test"], found["y"], found["y_test"], found["folds"])
-
-    def only(self, names: Mapping[str, Any] | list[str]) -> Said:
-        seen, test = ({name: part[name] for name in names} for part in (self.seen, self.test))
-        return Said(self.about, seen, test, self.y, self.y_test, self.folds)
 
     def logits(self) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
         """What is averaged, of the training molecules and of the test part: calibrated logits, or numbers."""
@@ -145,18 +142,26 @@ def say(assay: Assay, seed: int, device: str, settings: Finetune | None = None) 
     return Said(about, found.seen, found.test, found.y, y_test, found.parts.folds)
 
 
-if __name__ == "__main__":
-    from .chemist import load
+def show(path: Path) -> None:
+    """What every member has on the molecules left out, and what the present rule makes of them."""
+    said = Said.read(path)
+    choice = choose(said.logits()[0], said.y, said.folds, said.kind)
+    for name, row in {**said.member_rows(), "automatic": said.row_of(choice)}.items():
+        print(f"{path.stem:40} {name:26} inner {row['inner']:8.3f}  left out {row['test']:8.3f}")
 
+
+if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path)
-    parser.add_argument("sets", nargs="+")
+    parser.add_argument("sets", nargs="*", help="none: print what the folder's nested files say")
     parser.add_argument("--split", default="scaffold")
     parser.add_argument("--seeds", default="0")
     parser.add_argument("--nested", default="", help="numbers of divisions inside the training part")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--packed", type=Path)
     given = parser.parse_args()
+    for path in [] if given.sets else sorted(given.folder.glob("*-nested-*.npz")):
+        show(path)
     for seed in parse_seeds(given.seeds):
         for inside in parse_seeds(given.nested) if given.nested else [None]:
             for name in given.sets:

@@ -224,9 +224,8 @@ def _shared_forest(x: np.ndarray, y: np.ndarray, kind: Kind, seed: int) -> Trees
     prior = np.array([_prior(column[~np.isnan(column)], kind) for column in y.T])
     filled = np.where(known, y, prior)
     spread = filled.std(axis=0)
-    few = len(x) <= 5_000
     model = ExtraTreesRegressor(
-        150 if few else 30, min_samples_leaf=3, max_features=0.1 if few else 0.05, n_jobs=-1, random_state=seed
+        150 if len(x) <= 5_000 else 60, min_samples_leaf=3, max_features=0.1, n_jobs=-1, random_state=seed
     )
     grown = of_forest(model.fit(x, (filled - prior) / np.where(spread > 0, spread, 1.0)))
     sums = np.zeros(grown.values.shape)

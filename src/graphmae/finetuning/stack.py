@@ -59,10 +59,15 @@ def choose(guesses: Mapping[str, np.ndarray], y: np.ndarray, folds: np.ndarray, 
     Tried are the best member alone, the plain average of the best two, three, …, and weights that are chosen greedily,
     scored on folds that had no part in choosing them. Averages are preferred, of as many members as are not worse than
     the best average by more than one standard error over the folds; a single member or unequal weights must be better
-    than it by more than two.
+    than it by more than two. Members that are not sure to say more than the mean of the training part are left out.
     """
     alone = {name: score(guess, y, kind) for name, guess in guesses.items()}
     order = sorted(alone, key=lambda name: -alone[name])
+    # What says no more than the mean of the training part would ride along in an average of all: calibrated it changes
+    # nothing, and so costs nothing.
+    nothing = np.broadcast_to(np.nan_to_num(np.nanmean(y, axis=0)), y.shape)
+    gains = {name: _gain(guesses[name], nothing, y, folds, kind) for name in order[1:]}
+    order = [order[0], *(name for name, gain in gains.items() if _is_sure(gain) or np.isinf(gain[1]))]
     candidates = {count: dict.fromkeys(order[:count], 1 / count) for count in range(2, len(order) + 1)}
     single = {order[0]: 1.0}
     tried = {"single": alone[order[0]]}
@@ -88,15 +93,18 @@ def choose(guesses: Mapping[str, np.ndarray], y: np.ndarray, folds: np.ndarray, 
         tried["weighted"] = score(held, y, kind)
         average = combined(guesses, weights)
         for other, guess, name in ((greedy, held, "weighted"), (single, guesses[order[0]], "single")):
-            gain, error = _gain(guess, average, y, folds, kind)
-            if gain > SURE * error and tried[name] > inner:
+            if _is_sure(_gain(guess, average, y, folds, kind)) and tried[name] > inner:
                 weights, way, inner = other, name, tried[name]
                 average = guess
     sign = 1 if kind == "classification" else -1
     return Choice(
-        weights, way, {name: sign * alone[name] for name in order}, sign * inner,
+        weights, way, {name: sign * value for name, value in alone.items()}, sign * inner,
         {name: sign * value for name, value in tried.items()},
     )  # fmt: skip
+
+
+def _is_sure(gain: tuple[float, float]) -> bool:
+    return gain[0] > SURE * gain[1]
 
 
 def _gain(a: np.ndarray, b: np.ndarray, y: np.ndarray, folds: np.ndarray, kind: str) -> tuple[float, float]:

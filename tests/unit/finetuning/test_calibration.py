@@ -63,15 +63,14 @@ def test_folds_keep_scaffolds_together_and_have_both_classes(random: np.random.G
         grouped_folds(np.array([0, 0, 1]), 3, seed=0)
 
 
-def test_good_members_are_averaged_and_a_useless_one_does_no_harm(random: np.random.Generator) -> None:
+def test_good_members_are_averaged_and_a_useless_one_is_left_out(random: np.random.Generator) -> None:
     y = (random.random((1000, 1)) < 0.5).astype(float)
     signal = 2 * y - 1
     guesses = {f"good-{i}": logistic(signal + 1.5 * random.normal(size=y.shape)) for i in range(3)}
     guesses["noise"] = random.random(y.shape)
     logits, platts = as_logits(guesses, y)
     found = choose(logits, y, random_folds(1000, 4, seed=0), "classification")
-    assert set(found.weights) >= {"good-0", "good-1", "good-2"}
-    assert platts["noise"].slope[0] < 0.2  # calibrated it says next to nothing, in an average or not
+    assert set(found.weights) >= {"good-0", "good-1", "good-2"} and found.weights.get("noise", 0.0) < 0.1
     assert sum(found.weights.values()) == pytest.approx(1)
     assert found.inner > max(found.scores.values()) + 3
     assert set(platts) == set(guesses) and found.scores["noise"] < 55
