@@ -4,10 +4,11 @@
     python -m benchmarks.chemist_members runs/chemist bbbp bace --nested 0-3     # rules are studied on these
     python -m benchmarks.chemist_members runs/chemist bbbp --packed .carry/assays --device cuda
     python -m benchmarks.chemist_members runs/chemist                             # what the nested ones say
+    python -m benchmarks.chemist_members runs/chemist --table                     # the others, into chemist.json
 
 `--nested K` leaves the test part out altogether and takes another from the training part: molecules of its rarer
 scaffolds, as the scaffold split does, drawn by K. How members are weighed is decided on those; the test part is scored
-once, by `benchmarks.chemist scores`.
+once, by `--table`.
 """
 
 from __future__ import annotations
@@ -28,13 +29,13 @@ import graphmae as gm
 from graphmae.cli.options import parse_seeds
 from graphmae.config import Finetune
 from graphmae.data.molecules import Assay
-from graphmae.finetuning.calibration import Conformal, Platt, coverage, expected_calibration_error, logit
-from graphmae.finetuning.fitting import fit_members
+from graphmae.finetuning.calibration import Conformal, Platt, coverage, expected_calibration_error, logistic, logit
+from graphmae.finetuning.fitting import costly, fit_members
 from graphmae.finetuning.stack import Choice, as_logits, choose, combined, score, spread_of
 from graphmae.runtime.device import numerics
 from graphmae.runtime.environment import commit, hardware
 
-from .chemist import CHECKPOINT, load
+from .chemist import CHECKPOINT, load, read, write
 
 NESTED_SHARE = 0.12  # of the training part, about what a scaffold split leaves to test on
 NESTED_MOST = 10  # molecules of a scaffold that may be left out: the split keeps the common ones in training
@@ -87,19 +88,26 @@ class Said:
         sign = 1 if self.kind == "classification" else -1
         inner = {name: sign * score(guess, self.y, self.kind) for name, guess in self.seen.items()}
         return {
-            name: {"test": sign * score(guess, self.y_test, self.kind), "inner": inner[name]}
+            name: {"test": sign * score(guess, self.y_test, self.kind), "inner": inner[name], **self.also(guess)}
             for name, guess in self.test.items()
         }
+
+    def also(self, guess: np.ndarray) -> dict[str, float]:
+        """R² of numbers, in percent: errors have units, and cannot be averaged over sets."""
+        if self.kind == "classification":
+            return {}
+        error, around = guess - self.y_test, self.y_test - np.nanmean(self.y_test, axis=0)
+        return {"r2": float(100 * (1 - np.nansum(error**2) / np.nansum(around**2)))}
 
     def row_of(self, choice: Choice, level: float = 0.9) -> dict[str, float]:
         """Scores of the members weighed by `choice` on the test part, calibrated as the predictor is."""
         seen, test = self.logits()
         middle, held = combined(seen, choice.weights), combined(test, choice.weights)
-        row = {"test": abs(score(held, self.y_test, self.kind)), "inner": choice.inner}
+        row = {"test": abs(score(held, self.y_test, self.kind)), "inner": choice.inner, **self.also(held)}
         if self.kind == "classification":
-            return {
-                **row, "ece": expected_calibration_error(Platt.fit(middle, self.y)(held), self.y_test),
-            }  # fmt: skip
+            before = expected_calibration_error(logistic(held), self.y_test)
+            after = expected_calibration_error(Platt.fit(middle, self.y)(held), self.y_test)
+            return {**row, "ece": after, "ece_before": before}
         half = Conformal.fit(middle, spread_of(seen, choice.weights), self.y, level).half_width(
             spread_of(test, choice.weights)
         )
@@ -127,13 +135,15 @@ def path_of(folder: Path, name: str, split: str, seed: int, inside: int | None =
     return folder / f"{name}-{split}-{seed}{'' if inside is None else f'-nested-{inside}'}.npz"
 
 
-def say(assay: Assay, seed: int, device: str, settings: Finetune | None = None) -> Said:
+def say(assay: Assay, seed: int, device: str, members: str = "auto") -> Said:
     """Fit every member; seconds are of this machine as it was."""
     encoder, used, began = gm.load(CHECKPOINT).encoder, torch.device(device), time.monotonic()
     with numerics(used):
-        found = fit_members(encoder, assay, settings or Finetune(epochs=0, members=("auto",)), seed, used)
+        settings = Finetune(epochs=0, members=tuple(members.split(",")))  # type: ignore[arg-type]
+        found = fit_members(encoder, assay, settings, seed, used)
     about = {
-        "set": assay.name, "kind": assay.kind, "metric": assay.metric, "seed": seed, "facts": found.facts,
+        "set": assay.name, "kind": assay.kind, "metric": assay.metric, "seed": seed, "members": members,
+        "facts": found.facts,
         "grouped": found.parts.grouped, "seconds": round(time.monotonic() - began, 1), "hardware": hardware(device),
         "busy": os.getloadavg()[0], "commit": commit(), "molecules": len(found.parts.train) + len(found.parts.test),
         "targets": len(assay.names),
@@ -145,9 +155,29 @@ def say(assay: Assay, seed: int, device: str, settings: Finetune | None = None) 
 def show(path: Path) -> None:
     """What every member has on the molecules left out, and what the present rule makes of them."""
     said = Said.read(path)
-    choice = choose(said.logits()[0], said.y, said.folds, said.kind)
+    choice = choose(said.logits()[0], said.y, said.folds, said.kind, costly(said.seen))
     for name, row in {**said.member_rows(), "automatic": said.row_of(choice)}.items():
         print(f"{path.stem:40} {name:26} inner {row['inner']:8.3f}  left out {row['test']:8.3f}")
+
+
+def table(folder: Path) -> None:
+    """Score the test part of every file with the present rule, and add the rows to chemist.json."""
+    found = read()
+    for path in sorted(folder.glob("*.npz")):
+        if "-nested-" in path.stem:
+            continue
+        said = Said.read(path)
+        choice = choose(said.logits()[0], said.y, said.folds, said.kind, costly(said.seen))
+        about = said.about
+        key = {"set": about["set"], "split": path.stem.split("-")[-2], "seed": about["seed"]}
+        key["members"] = about.get("members", "auto")
+        kept = [run for run in found.get("scores", []) if {k: run[k] for k in key} != key]
+        shown = ("molecules", "targets", "metric", "seconds", "hardware", "busy", "commit")
+        rows = {**said.member_rows(), "automatic": said.row_of(choice)}
+        chosen = {"way": choice.way, "weights": choice.weights, **about["facts"]}
+        found["scores"] = [*kept, {**key, **{k: about[k] for k in shown}, "rows": rows, "chosen": chosen}]
+        print(path.stem, choice.way, {name: round(row["test"], 3) for name, row in rows.items()})
+    write(found)
 
 
 if __name__ == "__main__":
@@ -158,9 +188,13 @@ if __name__ == "__main__":
     parser.add_argument("--seeds", default="0")
     parser.add_argument("--nested", default="", help="numbers of divisions inside the training part")
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--packed", type=Path)
+    parser.add_argument("--packed", type=Path, help="folder of files of benchmarks.packed_assays: needs no RDKit")
+    parser.add_argument("--members", default="auto", help="names, with commas between them")
+    parser.add_argument("--table", action="store_true")
     given = parser.parse_args()
-    for path in [] if given.sets else sorted(given.folder.glob("*-nested-*.npz")):
+    if given.table:
+        table(given.folder)
+    for path in [] if given.sets or given.table else sorted(given.folder.glob("*-nested-*.npz")):
         show(path)
     for seed in parse_seeds(given.seeds):
         for inside in parse_seeds(given.nested) if given.nested else [None]:
@@ -169,6 +203,6 @@ if __name__ == "__main__":
                 if path.is_file():
                     continue
                 assay = load(name, given.split, seed, given.packed)
-                said = say(assay if inside is None else nested(assay, inside), seed, given.device)
+                said = say(assay if inside is None else nested(assay, inside), seed, given.device, given.members)
                 said.write(path)
                 print(path.name, said.about["seconds"], flush=True)

@@ -1,7 +1,7 @@
 """Assays as files with everything a predictor reads of them, for machines without RDKit.
 
     python -m benchmarks.packed_assays .carry/assays bbbp bace clintox sider tox21 --seeds 0
-    python -m benchmarks.chemist scores bbbp bace --packed .carry/assays --device cuda
+    python -m benchmarks.chemist_members runs/chemist bbbp bace --packed .carry/assays --device cuda
 
 One compressed file for each set, split and seed of the split (one for scaffold splits, which draw nothing).
 """
@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from graphmae.data.molecules import Assay
+from graphmae.data.molecules.descriptors import STORED
 from graphmae.data.molecules.store import ARRAYS, FORMAT, MoleculeStore
 from graphmae.finetuning.fitting import features_of
 
@@ -42,7 +43,7 @@ def unpack(path: Path) -> Assay:
         found = dict(file.items())
     name, kind, division = found["about"].tolist()
     folder = Path(tempfile.mkdtemp(prefix="graphmae-packed-"))
-    for key, array in (("ecfp-counts", "counts"), ("descriptors", "descriptors"), ("scaffolds", "groups")):
+    for key, array in (("ecfp-counts", "counts"), (STORED, "descriptors"), ("scaffolds", "groups")):
         np.save(folder / f"{key}.npy", found[array])
     meta = {"format": FORMAT, "name": name, "molecules": len(found["targets"]), "bad": 0}
     store = MoleculeStore(folder, meta, *(found[f"store.{key}"] for key in ARRAYS))

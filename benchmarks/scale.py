@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -126,7 +127,9 @@ def accuracy(options: argparse.Namespace) -> dict[str, Any]:
         mine = [*changes, *settings]
         if name != "whole" and options.sampled_epochs:
             mine = [*mine, f"train.epochs={options.sampled_epochs}"]
-        result = gm.run(gm.recipe(options.recipe, *mine), seeds=seeds, device=options.device, progress=False)
+        with tempfile.TemporaryDirectory() as folder:
+            recipe = gm.recipe(options.recipe, *mine)
+            result = gm.run(recipe, seeds=seeds, device=options.device, out=f"{folder}/run", progress=False)
         scores = [round(float(score), 2) for score in result.summary()["scores"]]
         out[name] = {"set": mine, "scores": scores, "mean": round(float(np.mean(scores)), 2)}
         out[name]["seconds"] = round(result.seconds, 1)

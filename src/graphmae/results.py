@@ -38,9 +38,8 @@ ROW_LABELS = {
     "ecfp-kernel": "ECFP, Tanimoto kernel",
     "descriptors-boosting": "descriptors, boosting",
     "ecfp-descriptors-forest": "ECFP and descriptors, random forest",
-    "all-forest": "all features, random forest",
     "all-boosting": "all features, boosting",
-    "finetuned": "fine-tuned encoders",
+    "finetuned": "fine-tuned encoder",
     "pretrained": "",  # the method's own name
     "automatic": "automatic predictor",
 }

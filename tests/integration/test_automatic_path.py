@@ -17,8 +17,11 @@ from sklearn.pipeline import make_pipeline
 from typer.testing import CliRunner
 
 import graphmae as gm
+from graphmae.api import prediction
 from graphmae.cli.main import app
+from graphmae.data.molecules.descriptors import WIDTH
 from graphmae.experiments import library
+from graphmae.finetuning import Committee
 from graphmae.runtime.errors import ConfigError, InputError
 
 pytest.importorskip("rdkit", reason="RDKit is not installed")
@@ -162,13 +165,40 @@ def test_atoms_are_drawn_and_those_that_matter_stand_out(runs: Path, tmp_path: P
         gm.explain(runs / "classes", ["CCO"], target="other")
 
 
+def test_what_is_outside_of_the_domain_is_said_aloud(
+    runs: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "new.smi").write_text("[Fe] iron\nNCCCC1CCCCC1 amine\n")
+    caplog.set_level("WARNING", "graphmae")
+    gm.predict(runs / "numbers", tmp_path / "new.smi", out=tmp_path / "all.csv", device="cpu")
+    assert "1 of the 2 molecules in the table are unlike all the predictor was trained on" in caplog.text
+    gm.explain(runs / "numbers", tmp_path / "new.smi", tmp_path / "a.svg", top=1)
+    found = gm.explain(runs / "numbers", tmp_path / "new.smi", tmp_path / "a.csv", top=1)
+    assert [one and one["in_domain"] for one in found] == [False]
+
+
+def test_a_target_goes_by_the_name_of_its_column_too(runs: Path, caplog: pytest.LogCaptureFixture) -> None:
+    from dataclasses import replace
+
+    model = gm.load_predictor(runs / "numbers" / "seed-0")
+    committee = Committee((replace(model, names=("pIC50(IC50 (nM))",)),))
+    assert committee.target("IC50 (nM)") == committee.target("pIC50(IC50 (nM))") == 0
+    with pytest.raises(InputError, match="unknown target"):
+        committee.target("nM")
+    assert not prediction._order(committee, "-IC50 (nM)", 3).descending
+    prediction._order(committee, "", 3)
+    assert "concentration" not in caplog.text
+    prediction._order(Committee((replace(model, names=("IC50 (nM)",)),)), "", 3)
+    assert "looks like a concentration" in caplog.text
+
+
 def test_a_damaged_predictor_is_refused(runs: Path, tmp_path: Path) -> None:
     import shutil
 
     folder = tmp_path / "copy"
     shutil.copytree(runs / "numbers" / "seed-0", folder)
     config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps({**config, "weights": {"all-forest": 1.0}}))
+    (folder / "config.json").write_text(json.dumps({**config, "weights": {"all-boosting": 1.0}}))
     with pytest.raises(InputError, match="members that are not there"):
         gm.predict(folder, ["CCO"])
     (folder / "config.json").write_text(json.dumps({**config, "tuned": 7}))
@@ -176,6 +206,11 @@ def test_a_damaged_predictor_is_refused(runs: Path, tmp_path: Path) -> None:
         gm.predict(folder, ["CCO"])
     (folder / "config.json").write_text(json.dumps({**config, "tuned": 10**6}))
     with pytest.raises(ConfigError, match="tuned must be"):
+        gm.predict(folder, ["CCO"])
+    grown = [{**entry, "width": entry["width"] + bool(entry["width"])} for entry in config["members"]]
+    assert grown != config["members"]
+    (folder / "config.json").write_text(json.dumps({**config, "members": grown}))
+    with pytest.raises(InputError, match="fine-tune again"):
         gm.predict(folder, ["CCO"])
 
 
@@ -232,10 +267,10 @@ def test_molecules_in_a_scikit_learn_pipeline(checkpoint: Path) -> None:
     texts, y = molecules(), [len(text) for text in molecules()]
     embedder = gm.MoleculeEmbedder(model=str(checkpoint), features="embedding+descriptors")
     rows = embedder.fit_transform(texts)
-    assert rows.shape == (240, 16 + 109) == (240, len(embedder.get_feature_names_out()))
+    assert rows.shape == (240, 16 + WIDTH) == (240, len(embedder.get_feature_names_out()))
     assert np.allclose(rows[:, :16], gm.MoleculeEmbedder(str(checkpoint)).fit_transform(texts), atol=1e-5)
     again = pickle.loads(pickle.dumps(embedder))
-    assert np.array_equal(again.transform(texts[:3]), rows[:3]) and b"tensor" not in pickle.dumps(embedder)
+    assert np.allclose(again.transform(texts[:3]), rows[:3], atol=1e-5) and b"tensor" not in pickle.dumps(embedder)
     scores = cross_val_score(make_pipeline(clone(embedder), Ridge()), texts, y, cv=3)
     assert scores.min() > 0.3
     with pytest.raises(InputError, match="row 1, 'x'"):

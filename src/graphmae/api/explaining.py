@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,11 @@ from ..data.molecules.drawing import FORMATS, draw_atoms
 from ..data.molecules.library import library_rows
 from ..finetuning import AutomaticPredictor, Committee, Predictor
 from ..finetuning.contributions import Contributions, contributions
-from ..runtime.errors import InputError, unknown
+from ..runtime.errors import InputError
 from ..runtime.files import check_out, replacing
+
+DRAWN = 12  # molecules in a picture
+NAMES = ("id", "name", "title", "compound", "compound_id", "cid", "molecule", "molecule_id")
 
 
 def explain(
@@ -25,7 +29,7 @@ def explain(
     *,
     smiles: str | None = None,
     target: str = "",
-    top: int = 12,
+    top: int = 0,
 ) -> list[dict[str, Any] | None]:
     """For every molecule its SMILES, prediction and the contribution of every atom; None where it is not a molecule.
 
@@ -33,47 +37,51 @@ def explain(
     fingerprints by taking out the groups that hold it; descriptors stay. It is the whole predictor's, all members by
     their weights, in logits of class 1 or in the assay's units. Of several targets it is of `target`, else the first.
 
-    With `out` (.svg, .png) the first `top` molecules are drawn, red atoms raising the prediction and blue ones lowering
-    it; with a .csv, a row for every atom is written.
+    With `out` (.svg, .png) the first `top` molecules are drawn (12 unless said otherwise), red atoms raising the
+    prediction and blue ones lowering it; with a .csv, a row for every atom of all of them, or of the first `top`.
 
     >>> explain("runs/assay", ["c1ccccc1[N+](=O)[O-]"], "atoms.svg")  # doctest: +SKIP
     """
     check_out(out, (*FORMATS, ".csv"))
     committee = pretrained.load_committee(model) if isinstance(model, str | Path) else model
     committee = committee if isinstance(committee, Committee) else Committee((committee,))
-    if target and target not in committee.names:
-        raise InputError(unknown("target", target, committee.names))
-    at = committee.names.index(target) if target else 0
-    texts = (
-        [text for _, text in library_rows(Path(molecules), smiles)[1]]
-        if isinstance(molecules, str | Path)
-        else molecules
-    )
+    at = committee.target(target) if target else 0
     drawn = out is not None and Path(out).suffix in FORMATS
-    texts = list(texts)[:top] if drawn else list(texts)
+    count = top or (DRAWN if drawn else None)
+    if isinstance(molecules, str | Path):
+        header, rows = library_rows(Path(molecules), smiles)
+        some = list(islice(rows, count))
+        texts, names = [text for _, text in some], _names(header, [cells for cells, _ in some])
+    else:
+        texts = list(molecules)[:count]
+        names = [""] * len(texts)
     found = contributions(committee, texts)
     known = [one for one in found if one is not None]
     if not known:
         raise InputError("there is no molecule of at most 200 atoms to explain")
     if out is not None and drawn:
-        legends = [_legend(one, committee, at) for one in known]
+        legends = [_legend(one, name, committee, at) for one, name in zip(found, names, strict=True) if one is not None]
         draw_atoms(Path(out), [one.smiles for one in known], [one.atoms[:, at] for one in known], legends)
     elif out is not None:
         _write(Path(out), found, at)
     return [
         None if one is None else
-        {"smiles": one.smiles, "prediction": float(one.prediction[at]), "atoms": one.atoms[:, at].tolist()}
+        {"smiles": one.smiles, "prediction": float(one.prediction[at]), "in_domain": one.inside,
+         "atoms": one.atoms[:, at].tolist()}
         for one in found
     ]  # fmt: skip
 
 
-def _legend(one: Contributions, committee: Committee, at: int) -> str:
-    value = one.prediction[at]
-    return (
-        f"{committee.names[at]} {value:.2f}"
-        if committee.kind == "classification"
-        else f"{committee.names[at]} {value:.4g}"
-    )
+def _names(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """What the molecules are called, where a column says so."""
+    columns = [place for place, name in enumerate(header) if name.strip().lower() in NAMES]
+    return [row[columns[0]] if columns else "" for row in rows]
+
+
+def _legend(one: Contributions, name: str, committee: Committee, at: int) -> str:
+    value = f"{one.prediction[at]:.2f}" if committee.kind == "classification" else f"{one.prediction[at]:.4g}"
+    shown = [name, f"{committee.names[at]} {value}", "" if one.inside else "out of domain"]
+    return ", ".join(filter(None, shown))
 
 
 def _write(out: Path, found: Sequence[Contributions | None], at: int) -> None:

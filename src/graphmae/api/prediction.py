@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,15 +14,17 @@ from torch import Tensor
 
 from .. import pretrained
 from ..data.molecules.library import library_rows
+from ..data.molecules.units import is_concentration
 from ..data.sources import sha256
 from ..experiments.library import Columns, Order, predict_library
 from ..finetuning import AutomaticPredictor, Committee, Predictor
 from ..runtime.device import numerics, resolve_device
-from ..runtime.errors import InputError, unknown
+from ..runtime.errors import InputError
 from ..runtime.files import check_out
 
 FORMATS = (".csv", ".tsv")
 AT_ONCE = 8192
+logger = logging.getLogger("graphmae")
 
 
 def predict(
@@ -114,11 +117,16 @@ def _of_file(
 
 def _order(committee: Committee, sort: str, top: int) -> Order | None:
     if not sort:
+        name = committee.names[0]
+        if top and committee.kind == "regression" and is_concentration(name):
+            logger.warning(
+                "predict: %r looks like a concentration, of which the highest are the weakest; --sort=-NAME puts the "
+                "lowest first, and data.transform=pIC50 in fine-tuning turns the scale around", name,
+            )  # fmt: skip
         return Order(0) if top else None
-    name = sort if sort in committee.names else sort.removeprefix("-")
-    if name not in committee.names:
-        raise InputError(unknown("target to sort by", sort, committee.names))
-    return Order(committee.names.index(name), descending=name == sort)
+    if sort in committee.names or not sort.startswith("-"):
+        return Order(committee.target(sort, "target to sort by"))
+    return Order(committee.target(sort.removeprefix("-"), "target to sort by"), descending=False)
 
 
 def _identity(model: Any) -> str:

@@ -15,11 +15,18 @@ FORMATS = (".svg", ".png", ".csv")
 
 def explain(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="Folder graphmae finetune has written.")],
-    table: Annotated[Path, typer.Argument(metavar="TABLE", help="Molecules: .smi, .csv, .tsv or .parquet.")],
+    table: Annotated[
+        Path, typer.Argument(metavar="TABLE", help="Molecules: .smi, .csv, .tsv, .parquet, .xlsx or .sdf.")
+    ],
     out: Annotated[Path, typer.Option("--out", "-o", help="A picture, .svg or .png, or a .csv.")] = Path("atoms.svg"),
     target: Annotated[str, typer.Option("--target", help="Which target (default: the first).")] = "",
     smiles: Annotated[str, typer.Option("--smiles", help="Column with SMILES (default: the one named so).")] = "",
-    top: Annotated[int, typer.Option("--top", min=1, help="How many molecules are drawn, from the first on.")] = 12,
+    top: Annotated[
+        int,
+        typer.Option(
+            "--top", min=0, help="How many molecules, from the first on (default: 12 in a picture, else all)."
+        ),
+    ] = 0,
     import_: Import = [],  # noqa: B006
     json_: Json = False,
 ) -> None:

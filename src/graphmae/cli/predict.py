@@ -15,13 +15,15 @@ FORMATS = (".csv", ".tsv")
 
 def predict(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="Folder graphmae finetune has written.")],
-    table: Annotated[Path, typer.Argument(metavar="TABLE", help="New molecules: .csv, .tsv, .parquet or .smi.")],
+    table: Annotated[
+        Path, typer.Argument(metavar="TABLE", help="New molecules: .smi, .csv, .tsv, .parquet, .xlsx or .sdf.")
+    ],
     out: Annotated[Path, typer.Option("--out", "-o", help="Where to write: .csv or .tsv.")] = Path("predictions.csv"),
     smiles: Annotated[str, typer.Option("--smiles", help="Column with SMILES (default: the one named so).")] = "",
     sort: Annotated[
         str, typer.Option("--sort", metavar="TARGET", help="Highest predictions first; -TARGET: lowest first.")
     ] = "",
-    top: Annotated[int, typer.Option("--top", min=0, help="Keep so many rows, the best (default: all).")] = 0,
+    top: Annotated[int, typer.Option("--top", min=0, help="Keep so many rows, the highest or as --sort says.")] = 0,
     device: Device = "auto",
     import_: Import = [],  # noqa: B006
 ) -> None:
@@ -49,6 +51,6 @@ def predict(
     answers = api.predict(model, table, smiles=smiles or None, sort=sort, top=top, device=device, out=out)
     assert not isinstance(answers, dict)
     bad = int(answers[:, 0].isnan().sum())
-    unread = f"; {bad} of them are not molecules and have none" if bad else ""
-    kept = f"the best {min(top, len(answers))} of " if top else ""
+    unread = f"; {bad} of them without one: not {'a molecule' if bad == 1 else 'molecules'}" if bad else ""
+    kept = f"the {'lowest' if sort.startswith('-') else 'highest'} {min(top, len(answers))} of " if top else ""
     typer.echo(f"{kept}{len(answers)} rows with predictions are in {out}{unread}")

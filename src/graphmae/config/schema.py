@@ -175,7 +175,7 @@ class Finetune:
     members: tuple[
         Literal[
             "auto", "finetuned", "frozen-linear", "frozen-boosting", "ecfp-linear", "ecfp-forest", "ecfp-kernel",
-            "descriptors-boosting", "ecfp-descriptors-forest", "all-forest", "all-boosting",
+            "descriptors-boosting", "ecfp-descriptors-forest", "all-boosting",
         ],
         ...,
     ] = ()  # fmt: skip

@@ -6,9 +6,9 @@ Good enough to find a mistake early; what passes is checked in full against the 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from functools import cache
 from importlib import metadata, resources
+from itertools import chain
 from pathlib import Path
 
 # Recipe section → where its parts are, below the package.
@@ -51,7 +51,8 @@ def part_options(section: str) -> frozenset[str]:
     return frozenset(options)
 
 
-def _nodes(section: str) -> Iterator[ast.AST]:
+@cache
+def _nodes(section: str) -> tuple[ast.AST, ...]:
     place = Path(str(resources.files("graphmae"))) / FOLDERS[section]
-    for path in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
-        yield from ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    paths = sorted(place.rglob("*.py")) if place.is_dir() else [place]
+    return tuple(chain.from_iterable(ast.walk(ast.parse(path.read_text(encoding="utf-8"))) for path in paths))

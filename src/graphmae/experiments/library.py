@@ -157,8 +157,15 @@ def predict_library(
         raise InputError("there are no molecules to predict for")
     with replacing(out) as partial, partial.open("w", newline="", encoding="utf-8") as file:
         csv.writer(file, delimiter=job.delimiter, lineterminator="\n").writerow([*header, *columns.header])
+        written, outside, far = 0, 0, f"{job.delimiter}out{job.delimiter}\n"  # the last columns: domain, problem
         for line in islice(_lines(job, len(values)), top or None):
             file.write(line)
+            written, outside = written + 1, outside + line.endswith(far)
+    if outside and columns.knows_training:
+        logger.warning(
+            "predict: %d of the %d molecules in the table are unlike all the predictor was trained on (domain: out): "
+            "their probabilities and intervals promise nothing", outside, written,
+        )  # fmt: skip
     shutil.rmtree(job.folder)
     return np.concatenate(values)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from ..inference.molecules import embed_molecules
 from .calibration import Conformal, Platt, logit
 from .domain import Domain, Nearness
 from .members import FINETUNED, Fitted, Kind
+from .on_device import DeviceMembers
 from .predictor import Predictor
 from .stack import combined, spread_of
 
@@ -51,7 +53,7 @@ class AutomaticPredictor:
 
     Attributes:
         encoder: the pre-trained encoder, for members and the domain that read its embeddings.
-        tuned: fine-tuned encoders with their heads, whose predictions are averaged.
+        tuned: fine-tuned encoders with their heads, most often one; the predictions of several are averaged.
         members: the other models.
         weights: member → share.
         platts: of classes, how each member's probabilities are calibrated before they are averaged.
@@ -74,6 +76,7 @@ class AutomaticPredictor:
     domain: Domain | None = None
     report: dict[str, Any] = field(default_factory=dict)
     token: torch.Tensor | None = None
+    _on_device: DeviceMembers | None = field(default=None, repr=False)
 
     @property
     def reads_descriptors(self) -> bool:
@@ -90,15 +93,14 @@ class AutomaticPredictor:
         return featurize(texts, standardize=standardize, with_descriptors=self.reads_descriptors)
 
     def answer(self, molecules: Featurized, device: torch.device | None = None) -> Answers:
-        """Predictions for molecules; nothing is drawn by chance, and a molecule's answer does not depend on others."""
+        """Predictions for molecules; nothing is drawn by chance, and other molecules change nothing but rounding."""
         if molecules.graphs is None:
             empty, none = np.zeros((0, len(self.names))), np.zeros(0)
             near = None if self.domain is None else Nearness(none.astype(int), none, none, none.astype(bool))
             side = None if self.conformal is None else empty
             return Answers(empty, empty, side, side, near)
-        guesses, embedding = self._guesses(molecules, device or torch.device("cpu"))
+        guesses, near = self._asked(molecules, device or torch.device("cpu"))
         middle, spread = combined(guesses, self.weights), spread_of(guesses, self.weights)
-        near = None if self.domain is None else self.domain.nearness(molecules.counts, embedding)
         if self.platt is not None:
             shares = np.stack([self.platt(guess) for guess in guesses.values()])
             weights = np.array([self.weights[name] for name in guesses])[:, None, None]
@@ -108,12 +110,37 @@ class AutomaticPredictor:
         half = np.zeros_like(middle) if self.conformal is None else self.conformal.half_width(spread)
         return Answers(middle, spread, middle - half, middle + half, near)
 
-    def _guesses(self, molecules: Featurized, device: torch.device) -> tuple[dict[str, np.ndarray], np.ndarray]:
-        """(member → [n, T] calibrated logits or numbers, embeddings the domain reads)."""
+    def _asked(self, molecules: Featurized, device: torch.device) -> tuple[dict[str, np.ndarray], Nearness | None]:
+        """(member → [n, T] calibrated logits or numbers, the nearest training molecules)."""
         assert molecules.graphs is not None
         embedded = embed_molecules([one.eval() for one in self.encoders], molecules.graphs, self.readout, device)
-        # Without members that read the pre-trained encoder, the domain reads the first fine-tuned one.
-        return self.guesses(embedded, molecules.counts, molecules.descriptors), embedded[0].numpy()
+        # Without members that read the pre-trained encoder, the domain reads the fine-tuned one.
+        embedding, counts, descriptors = embedded[0].numpy(), molecules.counts, molecules.descriptors
+        near: Nearness | None
+        if device.type == "cpu" and self.domain is not None and (kernel := self._kernel_of_domain) is not None:
+            assert kernel.dual is not None  # both compare with the same molecules: that is done once
+            nearest, tanimoto, sums = self.domain.index.search(counts, kernel.dual)
+            near = self.domain.decide(nearest, tanimoto, self.domain.cosines(embedding))
+            return self.guesses(embedded, counts, descriptors, {kernel.name: kernel.of_similar(sums)}), near
+        if device.type == "cpu":
+            near = None if self.domain is None else self.domain.nearness(counts, embedding)
+            return self.guesses(embedded, counts, descriptors), near
+        if self._on_device is None or self._on_device.device != device:
+            self._on_device = DeviceMembers(self._used, self.domain, device)
+        arrays = {"embedding": embedding, "ecfp": counts, "descriptors": descriptors}
+        blocks = {name: torch.from_numpy(array).to(device) for name, array in arrays.items()}
+        near = None if self.domain is None else self._on_device.nearness(blocks["ecfp"], embedding)
+        return self._calibrated(self._on_device.guesses(blocks), embedded), near
+
+    @property
+    def _used(self) -> list[Fitted]:
+        return [member for member in self.members if member.name in self.weights]
+
+    @cached_property
+    def _kernel_of_domain(self) -> Fitted | None:
+        """The member that compares with the molecules of the domain, if there is one."""
+        found = [member for member in self._used if member.index is not None and self.domain is not None]
+        return next((one for one in found if one.index.is_same(self.domain.index)), None)  # type: ignore[union-attr]
 
     @property
     def encoders(self) -> list[nn.Module]:
@@ -121,11 +148,25 @@ class AutomaticPredictor:
         return [*([self.encoder] * self.reads_frozen), *(predictor.encoder for predictor in self.tuned)]
 
     def guesses(
-        self, embedded: Sequence[torch.Tensor], counts: np.ndarray, descriptors: np.ndarray
+        self,
+        embedded: Sequence[torch.Tensor],
+        counts: np.ndarray,
+        descriptors: np.ndarray,
+        known: Mapping[str, np.ndarray] | None = None,
     ) -> dict[str, np.ndarray]:
-        """Member → [n, T] calibrated logits or numbers, from what `encoders` give, fingerprints and descriptors."""
+        """Member → [n, T] calibrated logits or numbers, from what `encoders` give, fingerprints and descriptors.
+
+        `known` is what some members say, before it is calibrated.
+        """
         blocks = {"embedding": embedded[0].numpy(), "ecfp": counts, "descriptors": descriptors}
-        guesses = {member.name: member.predict(blocks) for member in self.members if member.name in self.weights}
+        found = dict(known or {})
+        for member in self._used:
+            if member.name not in found:
+                found[member.name] = member.predict(blocks)
+        return self._calibrated(found, embedded)
+
+    def _calibrated(self, guesses: dict[str, np.ndarray], embedded: Sequence[torch.Tensor]) -> dict[str, np.ndarray]:
+        """With the fine-tuned encoder among the members; of classes calibrated logits."""
         if FINETUNED in self.weights:
             guesses[FINETUNED] = mean_of_tuned(self.tuned, embedded[self.reads_frozen :])
         if self.kind == "classification":

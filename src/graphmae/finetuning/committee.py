@@ -10,7 +10,7 @@ import torch
 
 from ..data.molecules.featurized import Featurized, featurize
 from ..inference.molecules import embed_molecules
-from ..runtime.errors import InputError
+from ..runtime.errors import InputError, unknown
 from .automatic import Answers, AutomaticPredictor, mean_of_tuned
 from .predictor import Kind, Predictor
 
@@ -31,6 +31,14 @@ class Committee:
     @property
     def names(self) -> tuple[str, ...]:
         return self.models[0].names
+
+    def target(self, name: str, what: str = "target") -> int:
+        """Which target is called so; one that is learned on another scale also goes by the name of its column."""
+        found = [at for at, own in enumerate(self.names) if name == own or own.endswith(f"({name})")]
+        exact = [at for at in found if self.names[at] == name]
+        if len(exact or found) != 1:
+            raise InputError(unknown(what, name, self.names))
+        return (exact or found)[0]
 
     @property
     def kind(self) -> Kind:

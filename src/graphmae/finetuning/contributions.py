@@ -25,12 +25,13 @@ MOST_ATOMS = 200  # of a molecule: a masked copy is made for each
 
 @dataclass(frozen=True)
 class Contributions:
-    """Of one molecule: its atoms' contributions [atoms, T] in logits of class 1, or in the targets' units, and the
-    prediction [T]: a probability, or a number."""
+    """Of one molecule: its atoms' contributions [atoms, T] in logits of class 1, or in the targets' units, the
+    prediction [T]: a probability, or a number, and whether the molecule is in the domain."""
 
     smiles: str
     atoms: np.ndarray
     prediction: np.ndarray
+    inside: bool = True
 
 
 def contributions(committee: Committee, texts: Sequence[str]) -> list[Contributions | None]:
@@ -49,7 +50,8 @@ def contributions(committee: Committee, texts: Sequence[str]) -> list[Contributi
         made = chem.MolFromSmiles(molecules.smiles[place])
         if made.GetNumAtoms() <= MOST_ATOMS:
             atoms = np.mean([_of_model(model, molecules, place, made) for model in committee.models], axis=0)
-            out[row] = Contributions(molecules.smiles[place], atoms, answers.values[place])
+            inside = answers.near is None or bool(answers.near.inside[place])
+            out[row] = Contributions(molecules.smiles[place], atoms, answers.values[place], inside)
     return out
 
 

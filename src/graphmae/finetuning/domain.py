@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 
 from ..data.molecules.neighbours import TanimotoIndex
 
+AT_ONCE = 512  # molecules whose similarities stay in the cache
 MOST_EMBEDDINGS = 5_000  # molecules to compare embeddings with
 MOST_ASKED = 2_000  # molecules whose own nearest neighbours say what is usual
 RARE = 0.05  # the share of the training molecules that are as far from their nearest neighbour as "far"
@@ -68,8 +70,20 @@ class Domain:
 
     def nearness(self, counts: np.ndarray, embedding: np.ndarray) -> Nearness:
         """Of molecules with these fingerprints [n, 2048] and embeddings [n, width]."""
-        nearest, tanimoto = self.index.nearest(counts)
-        cosine = (_directions(embedding, self.middle, self.scale) @ self.rows.T).max(axis=1)
+        return self.decide(*self.index.nearest(counts), self.cosines(embedding))
+
+    def cosines(self, embedding: np.ndarray) -> np.ndarray:
+        """[n] the highest with any molecule that was trained on."""
+        known = torch.from_numpy(self.rows).t()
+        parts = torch.from_numpy(self.directions(embedding)).split(AT_ONCE)
+        return torch.cat([(part @ known).amax(1) for part in parts]).numpy()
+
+    def directions(self, embedding: np.ndarray) -> np.ndarray:
+        """[n, width] float32: embeddings standardised, of length 1."""
+        return _directions(embedding, self.middle, self.scale)
+
+    def decide(self, nearest: np.ndarray, tanimoto: np.ndarray, cosine: np.ndarray) -> Nearness:
+        """With whether each molecule is like those that were trained on."""
         inside = (tanimoto >= self.least_tanimoto) & (cosine >= self.least_cosine)
         return Nearness(nearest, tanimoto, cosine, inside)
 

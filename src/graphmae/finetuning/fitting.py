@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,18 +16,20 @@ from torch import nn
 
 from ..config import Finetune
 from ..data.molecules import Assay
+from ..data.molecules.descriptors import STORED
 from ..data.molecules.featurized import Featurized, featurize
 from ..inference.molecules import embed_molecules
 from . import members as library
 from .automatic import AutomaticPredictor, mean_of_tuned
 from .calibration import Conformal, Platt, coverage, expected_calibration_error, logistic
 from .domain import Domain
-from .encoders import Task, choose_way, epochs_for, train_each
+from .encoders import Task, averaged, choose_way, epochs_for, train_each
 from .folds import grouped_folds, random_folds
 from .members import FINETUNED, SPECS, Blocks, Fitted, Kind
 from .predictor import Predictor
 from .stack import Choice, as_logits, choose, combined, score, spread_of
 
+METRICS = {"classification": "ROC-AUC", "regression": "RMSE"}
 logger = logging.getLogger("graphmae")
 LARGEST_GROUP = 0.5  # of the training molecules: one scaffold with more leaves too little to train on beside it
 
@@ -52,7 +54,7 @@ class Members:
     Attributes:
         seen: member → [n, T] what it says of each training molecule, by a model that had not seen it.
         test: member → [m, T] what it says of the test part.
-        fitted: members but the fine-tuned encoders; tuned: these, one for every fold.
+        fitted: members but the fine-tuned encoder; tuned: that one, where it is a member.
         facts: which settings were chosen, and how encoders were fine-tuned.
     """
 
@@ -90,8 +92,8 @@ def fit_automatic(
     members = fit_members(encoder, assay, settings, seed, device, folder, label)
     parts, kind, y = members.parts, members.kind, members.y
     as_seen, platts = as_logits(members.seen, y) if kind == "classification" else (members.seen, {})
-    choice = choose(as_seen, y, parts.folds, kind)
-    logger.info("%s: %s", label, _shown(choice))
+    choice = choose(as_seen, y, parts.folds, kind, costly(members.seen))
+    logger.info("%s: %s has %s %.4g in the folds", label, _shown(choice), METRICS[kind], choice.inner)
     kept = [member for member in members.fitted if member.name in choice.weights]
     uses = members.tuned if FINETUNED in choice.weights else []
     predictor = AutomaticPredictor(
@@ -131,7 +133,8 @@ def fit_members(
     }
     tuned: list[Predictor] = []
     if FINETUNED in names:
-        tuned, seen[FINETUNED], facts["finetuning"] = _tuned(encoder, assay, settings, parts, seed, device, folder)
+        one, seen[FINETUNED], facts["finetuning"] = _tuned(encoder, assay, settings, parts, seed, device, folder)
+        tuned.append(one)
     training = _rows(parts, parts.train)
     fitted = [library.fit(name, chosen[name], training, y, kind, seed) for name in chosen]
     test = {member.name: member.predict(_rows(parts, parts.test)) for member in fitted}
@@ -141,12 +144,17 @@ def fit_members(
     return Members(parts, kind, seen, test, fitted, tuned, facts)
 
 
+def costly(names: Collection[str]) -> list[str]:
+    """Members that need the pre-trained encoder beside the fine-tuned one: every molecule is then embedded twice."""
+    return [name for name in names if FINETUNED in names and name in SPECS and "embedding" in SPECS[name].blocks]
+
+
 def _share(predictor: AutomaticPredictor, middle: np.ndarray) -> np.ndarray:
     return middle if predictor.platt is None else predictor.platt(middle)
 
 
 def features_of(assay: Assay) -> tuple[np.ndarray, np.ndarray]:
-    """(counts of ECFP4 [M, 2048], descriptors [M, 109]) of an assay's molecules, kept beside them."""
+    """(counts of ECFP4 [M, 2048], descriptors [M, 108]) of an assay's molecules, kept beside them."""
     made: list[Featurized] = []
 
     def once() -> Featurized:
@@ -155,7 +163,7 @@ def features_of(assay: Assay) -> tuple[np.ndarray, np.ndarray]:
         return made[0]
 
     counts = assay.store.derived("ecfp-counts", lambda: once().counts)
-    descriptors = assay.store.derived("descriptors", lambda: once().descriptors)
+    descriptors = assay.store.derived(STORED, lambda: once().descriptors)
     return counts, descriptors
 
 
@@ -184,7 +192,7 @@ def _names(settings: Finetune, parts: Parts) -> list[str]:
     if "auto" not in settings.members:
         return list(dict.fromkeys(settings.members))
     rows, values = len(parts.train), int(np.isfinite(parts.y[parts.train]).sum())
-    return [FINETUNED, *(name for name in SPECS if library.affordable(name, rows, values))]
+    return [FINETUNED, *(name for name in SPECS if library.affordable(name, rows, values, parts.y.shape[1]))]
 
 
 def _compare(
@@ -205,7 +213,8 @@ def _compare(
         scored = {setting: score(out, y, kind) for setting, out in tried.items()}
         chosen[name] = max(scored, key=lambda setting: scored[setting])
         guesses[name] = tried[chosen[name]]
-        logger.info("%s: %s %.4g (%.0f s)", label, name, abs(scored[chosen[name]]), time.monotonic() - began)
+        reached = f"{METRICS[kind]} {abs(scored[chosen[name]]):.4g}"
+        logger.info("%s: %s has %s in the folds (%.0f s)", label, name, reached, time.monotonic() - began)
     return guesses, chosen
 
 
@@ -216,8 +225,8 @@ def _rows(parts: Parts, positions: np.ndarray) -> dict[str, np.ndarray]:
 def _tuned(
     encoder: nn.Module, assay: Assay, settings: Finetune, parts: Parts, seed: int, device: torch.device,
     folder: Path | None,
-) -> tuple[list[Predictor], np.ndarray, dict[str, Any]]:  # fmt: skip
-    """(one fine-tuned predictor for each fold, what each says of the molecules of its fold, how it was done)."""
+) -> tuple[Predictor, np.ndarray, dict[str, Any]]:  # fmt: skip
+    """(the fine-tuned predictor, what those of the folds say of the molecules they had not seen, how it was done)."""
     rows = len(parts.train)
     epochs = settings.epochs or epochs_for(round(rows * (1 - 1 / settings.folds)))
     batch = settings.batch_size if rows < 5_000 else max(settings.batch_size, 64)
@@ -234,16 +243,15 @@ def _tuned(
                 wanted=parts.train[parts.folds == fold], seed=seed + number)
         for number, fold in enumerate(np.unique(parts.folds))
     ]  # fmt: skip
-    trained, out, tuned = train_each(tasks, folder, "fold"), np.full((rows, len(assay.names)), np.nan), []
+    trained, out = train_each(tasks, folder, "fold"), np.full((rows, len(assay.names)), np.nan)
     for task, result in zip(tasks, trained, strict=True):
         out[parts.folds == task.number] = result.answers
-        predictor = Predictor(copy.deepcopy(encoder).cpu(), assay.names, assay.kind, settings.readout, way.dropout)
-        predictor.load_state_dict(result.state)
-        predictor.inputs = dict(assay.treatment)
-        tuned.append(predictor.eval())
+    tuned = Predictor(copy.deepcopy(encoder).cpu(), assay.names, assay.kind, settings.readout, way.dropout)
+    tuned.load_state_dict(averaged([result.state for result in trained]))
+    tuned.inputs = dict(assay.treatment)
     sign = 1 if assay.kind == "classification" else -1
     tried = {name: sign * value for name, value in found.tried.items()}
-    return tuned, out, {"way": str(found.way), "epochs": epochs, "tried": tried, "encoders": len(tuned)}
+    return tuned.eval(), out, {"way": str(found.way), "epochs": epochs, "tried": tried, "averaged": len(trained)}
 
 
 def _calibrate(
@@ -312,4 +320,4 @@ def _test_rows(
 
 def _shown(choice: Choice) -> str:
     parts = ", ".join(f"{name} {100 * weight:.0f} %" for name, weight in choice.weights.items())
-    return f"{choice.way} of {parts}; inner score {choice.inner:.4g}"
+    return f"the {choice.way} of {parts}"

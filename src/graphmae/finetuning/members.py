@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
@@ -19,12 +20,12 @@ from sklearn.ensemble import (
 from threadpoolctl import threadpool_limits
 from torch import Tensor
 
-from ..data.molecules.neighbours import TanimotoIndex
+from ..data.molecules.neighbours import TanimotoIndex, bits_of
 from ..evaluation.many_targets import fit_linear
 from .trees import Trees, joined, of_boosting, of_forest
 
 Kind = Literal["classification", "regression"]
-Blocks = Mapping[str, np.ndarray]  # embedding [n, width], ecfp [n, 2048] counts, descriptors [n, 109]
+Blocks = Mapping[str, np.ndarray]  # embedding [n, width], ecfp [n, 2048] counts, descriptors [n, 108]
 ALL = ("embedding", "ecfp", "descriptors")
 
 
@@ -45,7 +46,6 @@ SPECS: dict[str, Spec] = {
     "ecfp-kernel": Spec(("ecfp",), "kernel", (0.1, 1.0)),
     "descriptors-boosting": Spec(("descriptors",), "boosting"),
     "ecfp-descriptors-forest": Spec(("ecfp", "descriptors"), "forest"),
-    "all-forest": Spec(ALL, "forest"),
     "all-boosting": Spec(ALL, "boosting"),
 }
 FINETUNED = "finetuned"
@@ -54,20 +54,23 @@ BITS_OF_BOOSTING = 256  # the most variable of the 2,048: boosting takes time by
 OWN_FOREST = 3  # targets up to which each has a forest of its own; more share the trees
 OWN_FOREST_SPARSE = 20  # the same where less than a third of the values are known: forests of few molecules are quick
 MOST_ROWS_OF_KERNEL = 5_000
+OWN_BOOSTING = 3  # targets up to which there is boosting of hundreds of columns
+FEW_TARGETS = 8  # up to which a linear model adds up its weights bit by bit
+MISSING = -1.0  # what forests see where a descriptor is not known
+MOST_GROWN_ON = 32  # targets that shared trees are grown on
 FEW = 10_000  # values of targets that one thread is fastest with
 
 
-def affordable(name: str, rows: int, values: int) -> bool:
+def affordable(name: str, rows: int, values: int, targets: int) -> bool:
     """Whether a member can be fitted to so many molecules in a few minutes, some folds over; `values` are those that
-    were measured, of all targets together."""
+    were measured, of all `targets` together."""
     learner = SPECS[name].learner
     if learner == "kernel":
         return rows <= MOST_ROWS_OF_KERNEL
-    if learner == "boosting":
-        wide = 8 if len(SPECS[name].blocks) > 1 else 2 if name == "frozen-boosting" else 1
-        return values * wide <= 300_000
-    if learner == "forest" and name != "ecfp-forest":  # of three forests one is enough where each takes minutes
-        return values <= 300_000 and (rows <= 20_000 or name != "all-forest")
+    if learner == "boosting":  # takes time by the column, whatever the number of molecules
+        return values <= 300_000 and (targets <= OWN_BOOSTING or name == "descriptors-boosting")
+    if learner == "forest" and name != "ecfp-forest":  # one is enough where each takes minutes
+        return values <= 200_000
     return True
 
 
@@ -95,17 +98,33 @@ class Fitted:
     def predict(self, blocks: Blocks) -> np.ndarray:
         """[n, T]: probabilities of class 1, or numbers."""
         if self.index is not None:
-            assert self.dual is not None and self.base is not None
-            out = self.index.weighted(blocks["ecfp"], self.dual) + self.base
-            return np.clip(out, 0.005, 0.995) if self.squashed else out
-        x = matrix(blocks, self.blocks, self.columns, bits=self.weight is not None)
-        if self.weight is not None:
-            out = x @ self.weight.T.astype(np.float32)
-        else:
-            assert self.trees is not None
-            out = self.trees.sums(x)
-        out = out.astype(np.float64) + (0.0 if self.base is None else self.base)
+            assert self.dual is not None
+            return self.of_similar(self.index.search(blocks["ecfp"], self.dual)[2])
+        out = self._sums(blocks).astype(np.float64) + (0.0 if self.base is None else self.base)
         return 1 / (1 + np.exp(-np.clip(out, -50, 50))) if self.squashed else out
+
+    def _sums(self, blocks: Blocks) -> np.ndarray:
+        if self.weight is not None and self.blocks == ("ecfp",) and len(self.weight) <= FEW_TARGETS:
+            row, bit = bits_of(blocks["ecfp"])  # one in forty
+            return np.stack([np.bincount(row, own[bit], len(blocks["ecfp"])) for own in self.weight], axis=1)
+        if self.weight is not None:
+            return matrix(blocks, self.blocks, self.columns, bits=True) @ self.weight.T.astype(np.float32)
+        if self.trees is None:  # there was nothing to learn
+            return np.zeros((len(blocks[self.blocks[0]]), 1))
+        if not self.is_forest:
+            return self.trees.sums(matrix(blocks, self.blocks, self.columns))
+        counts, others = blocks["ecfp"], self.blocks[1:]
+        rest = matrix(blocks, others, None) if others else np.zeros((len(counts), 0), np.float32)
+        return self.trees.sums(np.nan_to_num(rest, nan=MISSING), counts)
+
+    @property
+    def is_forest(self) -> bool:
+        return SPECS[self.name].learner == "forest"
+
+    def of_similar(self, sums: np.ndarray) -> np.ndarray:
+        """What a kernel says, given the similarities to its molecules weighed by `dual` and added up, [n, T]."""
+        assert self.base is not None
+        return np.clip(sums + self.base, 0.005, 0.995) if self.squashed else sums + self.base
 
     def to_tensors(self) -> dict[str, Tensor]:
         """Everything but the name and the blocks, which `describe` has."""
@@ -124,8 +143,11 @@ class Fitted:
 def matrix(blocks: Blocks, names: tuple[str, ...], columns: np.ndarray | None, bits: bool = False) -> np.ndarray:
     """[n, width] float32: the blocks side by side; `bits`: fingerprints as zeros and ones instead of counts."""
     parts = [np.minimum(blocks[n], 1) if bits and n == "ecfp" else blocks[n] for n in names]
-    whole = np.concatenate([part.astype(np.float32) for part in parts], axis=1)
-    return whole if columns is None else np.ascontiguousarray(whole[:, columns])
+    if columns is not None:
+        starts = np.cumsum([0, *(part.shape[1] for part in parts)])
+        own = [columns[(columns >= a) & (columns < b)] - a for a, b in pairwise(starts)]
+        parts = [part[:, chosen] for part, chosen in zip(parts, own, strict=True)]
+    return np.concatenate([np.asarray(part, dtype=np.float32) for part in parts], axis=1)
 
 
 def fit(name: str, setting: float, blocks: Blocks, y: np.ndarray, kind: Kind, seed: int) -> Fitted:
@@ -199,7 +221,7 @@ def _boosting(x: np.ndarray, y: np.ndarray, kind: Kind, seed: int) -> tuple[Tree
 
 
 def _forest(x: np.ndarray, y: np.ndarray, kind: Kind, seed: int) -> tuple[Trees | None, np.ndarray]:
-    x = np.nan_to_num(x, nan=-1.0)
+    x = np.nan_to_num(x, nan=MISSING)
     most = OWN_FOREST if np.isfinite(y).mean() > 1 / 3 else OWN_FOREST_SPARSE
     if y.shape[1] > most:
         return _shared_forest(x, y, kind, seed), np.zeros(y.shape[1])
@@ -219,7 +241,10 @@ def _forest(x: np.ndarray, y: np.ndarray, kind: Kind, seed: int) -> tuple[Trees 
 
 
 def _shared_forest(x: np.ndarray, y: np.ndarray, kind: Kind, seed: int) -> Trees:
-    """One forest for many targets: trees grown on all of them, leaves that count what was measured alone."""
+    """One forest for many targets: trees grown on all of them, leaves that count what was measured alone.
+
+    More than 32 targets are mixed at random into 32 first, which keeps how far apart molecules are (Joly et al. 2014).
+    """
     known = ~np.isnan(y)
     prior = np.array([_prior(column[~np.isnan(column)], kind) for column in y.T])
     filled = np.where(known, y, prior)
@@ -227,12 +252,18 @@ def _shared_forest(x: np.ndarray, y: np.ndarray, kind: Kind, seed: int) -> Trees
     model = ExtraTreesRegressor(
         150 if len(x) <= 5_000 else 60, min_samples_leaf=3, max_features=0.1, n_jobs=-1, random_state=seed
     )
-    grown = of_forest(model.fit(x, (filled - prior) / np.where(spread > 0, spread, 1.0)))
-    sums = np.zeros(grown.values.shape)
-    counts = np.zeros(grown.values.shape)
-    for leaf in grown.leaves(x).T:
-        np.add.at(sums, leaf, np.where(known, y, 0.0))
-        np.add.at(counts, leaf, known)
+    wanted = (filled - prior) / np.where(spread > 0, spread, 1.0)
+    if wanted.shape[1] > MOST_GROWN_ON:
+        mixed = np.random.default_rng(seed).standard_normal((wanted.shape[1], MOST_GROWN_ON))
+        wanted = wanted @ (mixed / np.sqrt(MOST_GROWN_ON))
+    grown = of_forest(model.fit(x, wanted))
+    sums, counts = np.zeros((2, len(grown.values), y.shape[1]))
+    measured = np.where(known, y, 0.0)
+    for leaf in grown.leaves(x).T:  # leaves of one tree: every row is in one of them
+        order = np.argsort(leaf, kind="stable")
+        own, begins = np.unique(leaf[order], return_index=True)
+        sums[own] = np.add.reduceat(measured[order], begins)
+        counts[own] = np.add.reduceat(known[order], begins, dtype=np.int64)
     values = (sums + prior) / (counts + 1.0) / len(grown.roots)
     return replace(grown, values=values.astype(np.float32))
 

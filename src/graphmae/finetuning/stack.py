@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
@@ -53,8 +53,25 @@ def spread_of(guesses: Mapping[str, np.ndarray], weights: Mapping[str, float]) -
     return np.sqrt(np.asarray(sum(weight * (guesses[name] - middle) ** 2 for name, weight in weights.items())))
 
 
-def choose(guesses: Mapping[str, np.ndarray], y: np.ndarray, folds: np.ndarray, kind: str) -> Choice:
+def choose(
+    guesses: Mapping[str, np.ndarray], y: np.ndarray, folds: np.ndarray, kind: str, costly: Collection[str] = ()
+) -> Choice:
     """Weigh members by their out-of-fold predictions: `guesses` name → [n, T] logits or numbers.
+
+    Members that are `costly` to ask are used only if that is better than without them by more than two standard errors
+    over the folds.
+    """
+    found = _choose(guesses, y, folds, kind)
+    others = {name: guess for name, guess in guesses.items() if name not in costly}
+    if not others or not set(costly) & set(found.weights):
+        return found
+    without = _choose(others, y, folds, kind)
+    gain = _gain(combined(guesses, found.weights), combined(guesses, without.weights), y, folds, kind)
+    return found if _is_sure(gain) else replace(without, scores=found.scores)
+
+
+def _choose(guesses: Mapping[str, np.ndarray], y: np.ndarray, folds: np.ndarray, kind: str) -> Choice:
+    """The same whatever members cost.
 
     Tried are the best member alone, the plain average of the best two, three, …, and weights that are chosen greedily,
     scored on folds that had no part in choosing them. Averages are preferred, of as many members as are not worse than

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .. import kernels
@@ -13,7 +12,7 @@ from ..batching import GraphStore
 from ..data import GraphSet
 from ..data.molecules.environments import environments
 
-AT_ONCE = 1024  # molecules, where every atom is computed
+AT_ONCE = 4096  # molecules, where every atom is computed
 
 
 @torch.no_grad()
@@ -31,9 +30,8 @@ def embed_molecules(
         found = environments(graphs, len(encoders[0].blocks))  # type: ignore[arg-type]
         out = []
         for encoder in encoders:
-            rows = encoder.embed_environments(found)  # type: ignore[operator]
-            pooled = [F.embedding_bag(found.atoms, rows, found.begins, mode=way) for way in ways]
-            out.append(torch.cat(pooled, dim=1))
+            encoder.to(device)
+            out.append(encoder.pool_environments(found, ways))  # type: ignore[operator]
         return out
     store = GraphStore(graphs, device)
     parts: list[list[Tensor]] = [[] for _ in encoders]

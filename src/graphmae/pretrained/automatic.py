@@ -10,6 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from ..data.molecules.descriptors import WIDTH
+from ..data.molecules.fingerprints import BITS
 from ..data.molecules.neighbours import TanimotoIndex
 from ..finetuning.automatic import AutomaticPredictor
 from ..finetuning.calibration import Conformal, Platt
@@ -101,7 +103,9 @@ def load_automatic(folder: Path, config: Mapping[str, Any]) -> AutomaticPredicto
             predictor.inputs = dict(config.get("inputs", {}))
             parts.fill(f"tuned.{number}", predictor)
             tuned.append(predictor.eval())
-    members = [parts.member(entry) for entry in config["members"]]
+    readouts = len(config["readout"].split("+"))
+    widths = {"embedding": int(encoder.out_channels) * readouts, "ecfp": BITS, "descriptors": WIDTH}
+    members = [parts.member(entry, widths) for entry in config["members"]]
     weights = {str(name): float(value) for name, value in config["weights"].items()}
     known = {*(member.name for member in members), *(["finetuned"] if tuned else [])}
     if not weights or not set(weights) <= known:
@@ -173,7 +177,21 @@ class _Parts:
             raise InputError(f"{self.where}: the fingerprints of {prefix!r} point nowhere; its files are damaged")
         return TanimotoIndex(begins.astype(np.int64), members.astype(np.int32), sizes.astype(np.int32))
 
-    def member(self, entry: Mapping[str, Any]) -> Fitted:
+    def member(self, entry: Mapping[str, Any], widths: Mapping[str, int]) -> Fitted:
+        found = self._member(entry)
+        total = sum(widths[block] for block in found.blocks)
+        columns = found.columns
+        read = found.weight.shape[1] if found.weight is not None else entry["width"]
+        if columns is not None and len(columns) and not 0 <= columns.min() <= columns.max() < total:
+            raise InputError(f"{self.where}: {found.name!r} reads columns that are not there; its files are damaged")
+        if found.index is None and read and read != (total if columns is None else len(columns)):
+            raise InputError(
+                f"{self.where}: {found.name!r} was fitted to {read} columns, and this version of graphmae computes "
+                f"{total}; fine-tune again"
+            )
+        return found
+
+    def _member(self, entry: Mapping[str, Any]) -> Fitted:
         name = entry["name"]
         if name not in SPECS:
             raise InputError(f"{self.where}: config.json has an unknown member {name!r}")

@@ -9,6 +9,7 @@ import torch
 from graphmae import encoders, kernels
 from graphmae.batching import GraphStore
 from graphmae.data.molecules import from_smiles
+from graphmae.data.molecules.descriptors import WIDTH
 from graphmae.data.molecules.environments import environments
 from graphmae.data.molecules.featurized import featurize
 from graphmae.data.molecules.fingerprints import ecfp
@@ -37,7 +38,7 @@ def test_every_string_is_parsed_once_and_bad_ones_are_left_out() -> None:
     weight = found.descriptors[:, 0]
     assert weight[4] == pytest.approx(46.04, abs=0.01) and np.isfinite(found.descriptors[:6]).all()
     nothing = featurize(["x", ""])
-    assert len(nothing) == 0 and nothing.graphs is None and nothing.descriptors.shape == (0, 109)
+    assert len(nothing) == 0 and nothing.graphs is None and nothing.descriptors.shape == (0, WIDTH)
     assert featurize(SMILES, with_descriptors=False).descriptors.shape == (7, 0)
 
 
@@ -71,7 +72,7 @@ def test_equal_surroundings_are_computed_once_and_equal_the_encoder(norm: str) -
         wanted = kernels.pool(encoder(batch.x, batch.edges(encoder)), batch.pointer, "mean")
     found = environments(graphs, 3)
     assert [len(layer.begins) for layer in found.layers] == sorted(len(layer.begins) for layer in found.layers)
-    assert len(found.layers[-1].begins) < len(graphs.x) / 1.8
+    assert len(found.layers[-2].begins) < len(graphs.x) / 1.8 and len(found.layers[-1].begins) == len(graphs.x)
     (rows,) = embed_molecules([encoder], graphs, "mean", torch.device("cpu"))
     assert torch.allclose(rows, wanted, atol=1e-5)
     several = embed_molecules([encoder, encoder], graphs, "mean+max+sum", torch.device("cpu"))
@@ -93,3 +94,31 @@ def test_stereo_alone_is_written_canonically_as_all_steps_of_standardising_would
     assert [standardized(text) for text in texts] == [standardize(text).smiles for text in texts]
     assert standardized("C[C@H](N)C(=O)O") == standardized("[C@@H](C)(N)C(=O)O")  # one molecule, two orders
     assert standardized("C[C@H](") is None
+
+
+IONS = [
+    "C[NH3+]",
+    "CC(=O)[O-]",
+    "C[NH+](C)CC(=O)[O-]",
+    "NC(=[NH2+])c1ccc(cc1)[N+](=O)[O-]",
+    "C[NH2+]C[C@H](O)c1ccccc1",
+    "c1cc[nH+]cc1",
+    "c1nn[n-]n1",
+    "CS(=O)(=O)[N-]c1ccccc1",
+    "O=[N+]([O-])c1ccc([O-])cc1",
+    "C[N+](C)(C)CC(=O)[O-]",
+    "C[n+]1ccccc1",
+    "CC[C@]1(C)NN(c2ccccc2)C([S-])=[NH+]1",
+    "C[S-].[Na+]",
+    "CC(=O)[O-].C[NH3+]",
+    "[O-][n+]1ccccc1",
+    "C[NH3+]C",
+    "[NH4+]",
+]
+
+
+@pytest.mark.parametrize("text", IONS)
+def test_charges_are_taken_off_quickly_as_by_all_steps(text: str) -> None:
+    found, want = standardized(text), standardize(text).smiles
+    canonical = None if found is None else Chem.MolToSmiles(Chem.MolFromSmiles(found))
+    assert canonical == want

@@ -116,7 +116,9 @@ def test_structures_with_properties_keep_stereo(tmp_path: Path) -> None:
         assert assay.targets.ravel().tolist() == [1, 10, 100, 1000]
         assert assay.ids == ("lot 0", "lot 1", "lot 2", "lot 3")
         assert [Chem.CanonSmiles(text) for text in texts] == list(assay.smiles)
-    assert [(refused.row, refused.reason) for refused in assay.origin.refused] == [(4, "it has no structure")]
+    assert [(refused.row, refused.reason) for refused in assay.origin.refused] == [
+        (4, "there is no structure, or none that can be read")
+    ]
     assert [line.text for line in read_lines([path])] == list(assay.smiles)
     with pytest.raises(DataError, match="holds no structures"):
         read_cells(write(tmp_path / "empty.sdf", "nothing\n"))
@@ -268,8 +270,10 @@ def test_every_refused_row_is_in_a_file_and_so_is_the_split(tmp_path: Path, capl
     assay.write_records(tmp_path)
     refused = list(csv.DictReader((tmp_path / "refused.csv").open()))
     assert [(row["row"], row["id"], row["reason"]) for row in refused] == [
-        ("5", "bad", "not a molecule"), ("6", "none", "it has no structure"), ("7", "empty", "nothing was measured")
-    ]  # fmt: skip
+        ("5", "bad", "not a molecule"),
+        ("6", "none", "there is no structure, or none that can be read"),
+        ("7", "empty", "nothing was measured"),
+    ]
     split = list(csv.DictReader((tmp_path / "split.csv").open()))
     assert len(split) == 31 and {row["part"] for row in split} == {"train", "val", "test"}
     parts = {row["id"]: row["part"] for row in split}

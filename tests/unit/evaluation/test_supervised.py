@@ -28,7 +28,9 @@ def test_nodes_choose_their_settings_on_validation() -> None:
 
 
 def test_whole_graphs_are_scored_in_the_folds_of_the_support_vector_machine() -> None:
-    recipe = gm.recipe("supervised/mutag-gin", "encoder.hidden_channels=8", "supervised.epochs=15")
+    recipe = gm.recipe(
+        "supervised/mutag-gin", "encoder.hidden_channels=8", "encoder.num_layers=2", "supervised.epochs=8"
+    )
     found = run_supervised(recipe, graphs(100), 0, CPU)
     folds = found["folds"]["supervised"]
     assert len(folds["best-validation-test"]) == len(folds["chosen"]) == 10

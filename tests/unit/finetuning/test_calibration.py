@@ -76,6 +76,19 @@ def test_good_members_are_averaged_and_a_useless_one_is_left_out(random: np.rand
     assert set(platts) == set(guesses) and found.scores["noise"] < 55
 
 
+def test_a_costly_member_must_be_worth_it(random: np.random.Generator) -> None:
+    y = random.normal(size=(800, 1))
+    folds = random_folds(800, 4, seed=0)
+    guesses = {f"cheap-{i}": y + 0.5 * random.normal(size=y.shape) for i in range(3)}
+    poor = {**guesses, "costly": 0.5 * (guesses["cheap-0"] + guesses["cheap-1"]) + 0.1 * random.normal(size=y.shape)}
+    good = {**guesses, "costly": y + 0.1 * random.normal(size=y.shape)}
+    assert "costly" in choose(poor, y, folds, "regression").weights
+    left_out = choose(poor, y, folds, "regression", costly=["costly"])
+    assert "costly" not in left_out.weights and "costly" in left_out.scores
+    assert "costly" in choose(good, y, folds, "regression", costly=["costly"]).weights
+    assert set(choose(poor, y, folds, "regression", costly=list(poor)).weights) <= set(poor)
+
+
 def test_one_member_far_better_than_the_others_stays_alone(random: np.random.Generator) -> None:
     y = random.normal(size=(600, 1))
     guesses = {"exact": y + 0.01 * random.normal(size=y.shape)}

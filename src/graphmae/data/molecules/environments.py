@@ -38,14 +38,12 @@ class Environments:
 
     Attributes:
         codes: [R, columns] the different kinds of atoms, which the first layer reads.
-        layers: one for each layer of the encoder.
-        atoms: [N] the row of the last layer for each atom.
+        layers: one for each layer of the encoder; the last one has a row for every atom, equal or not.
         begins: [molecules] where the atoms of each molecule begin.
     """
 
     codes: Tensor
     layers: tuple[Layer, ...]
-    atoms: Tensor
     begins: Tensor
 
 
@@ -70,10 +68,10 @@ def environments(graphs: GraphSet, num_layers: int) -> Environments:
     bonds = _hash_rows(sums)
     _, chosen, member = np.unique(_hash_rows(codes), return_index=True, return_inverse=True)
     kinds, layers = torch.from_numpy(codes[chosen]), []
-    for _ in range(num_layers):
-        mixed = _mixed(member.astype(np.uint64))
-        around = np.add.reduceat(mixed[sender], begins)  # the sum does not depend on the order of the neighbours
-        _, chosen, following = np.unique(_mixed(around ^ bonds), return_index=True, return_inverse=True)
+    for _ in range(num_layers - 1):
+        labels = mixed(member.astype(np.uint64))
+        around = np.add.reduceat(labels[sender], begins)  # the sum does not depend on the order of the neighbours
+        _, chosen, following = np.unique(mixed(around ^ bonds), return_index=True, return_inverse=True)
         sizes = degree[chosen]
         starts = np.cumsum(sizes) - sizes
         places = np.repeat(begins[chosen] - starts, sizes) + np.arange(int(sizes.sum()))
@@ -81,10 +79,12 @@ def environments(graphs: GraphSet, num_layers: int) -> Environments:
             Layer(torch.from_numpy(starts), torch.from_numpy(member[sender[places]]), torch.from_numpy(sums[chosen]))
         )
         member = following
-    return Environments(kinds, tuple(layers), torch.from_numpy(member), graphs.node_ptr[:-1])
+    # Five bonds away hardly any two atoms see the same.
+    layers.append(Layer(torch.from_numpy(begins), torch.from_numpy(member[sender]), graphs.edge_sums))
+    return Environments(kinds, tuple(layers), graphs.node_ptr[:-1])
 
 
-def _mixed(values: np.ndarray) -> np.ndarray:
+def mixed(values: np.ndarray) -> np.ndarray:
     """A hash of whole numbers in which every bit of the input moves every bit of the output (splitmix64)."""
     values = (values + np.uint64(1)) * _ODD[0]
     values = (values ^ (values >> np.uint64(30))) * _ODD[1]
@@ -95,5 +95,5 @@ def _mixed(values: np.ndarray) -> np.ndarray:
 def _hash_rows(rows: np.ndarray) -> np.ndarray:
     found = np.zeros(len(rows), dtype=np.uint64)
     for column in rows.T:
-        found = _mixed(found ^ column.astype(np.uint64))
+        found = mixed(found ^ column.astype(np.uint64))
     return found

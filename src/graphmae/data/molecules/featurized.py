@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from ..graphset import GraphSet
-from .descriptors import WIDTH, descriptors_of
+from .descriptors import WIDTH, describe
 from .fingerprints import BITS, RADIUS
-from .smiles import MOST_CHARACTERS, from_rdkit, rdkit, silenced
+from .smiles import ATOMS, MOST_CHARACTERS, Molecule, from_rdkit, rdkit, silenced, written_atoms
 from .standardize import standardized
 from .store import as_graphs
+from .structure import Structure, structure_of
 
 MOST_ATOMS = 65_535
+AT_ONCE = 512  # molecules that are held as RDKit's objects
 
 
 @dataclass(frozen=True)
@@ -28,7 +31,7 @@ class Featurized:
         smiles: [M] how they are written, standardised where that was asked for.
         graphs: the molecules as graphs; None where there are none.
         counts: [M, 2048] uint8 how often each group of atoms (ECFP4) is in a molecule, at most 255.
-        descriptors: [M, 109] float32, NaN where RDKit gives none; of width 0 where they were not asked for.
+        descriptors: [M, 108] float32, NaN where RDKit gives none; of width 0 where they were not asked for.
     """
 
     rows: np.ndarray
@@ -79,28 +82,60 @@ def featurize(texts: Sequence[str], *, standardize: bool = False, with_descripto
     [0, 2]
     """
     chem, silence = rdkit(), silenced()
-    rows, smiles, molecules, ends, bits, described = [], [], [], [0], [], []
-    for row, text in enumerate(texts):
-        written = (standardized(text) or "") if standardize else text
-        made = chem.MolFromSmiles(written) if len(written) <= MOST_CHARACTERS else None
-        if made is None or not 0 < made.GetNumAtoms() <= MOST_ATOMS:
-            continue
-        rows.append(row)
-        smiles.append(written)
-        molecules.append(from_rdkit(made, written))
-        bits.append(_generator().GetCountFingerprint(made).GetNonzeroElements())
-        ends.append(ends[-1] + len(bits[-1]))
+    rows: list[int] = []
+    smiles: list[str] = []
+    molecules, ends, bits, described = [], [0], [], []
+    for first in range(0, len(texts), AT_ONCE):
+        made, before = [], len(smiles)
+        for row, text in enumerate(texts[first : first + AT_ONCE], first):
+            written = (standardized(text) or "") if standardize else text
+            one = chem.MolFromSmiles(written) if len(written) <= MOST_CHARACTERS else None
+            if one is not None and 0 < one.GetNumAtoms() <= MOST_ATOMS:
+                rows.append(row)
+                smiles.append(written)
+                made.append(one)
+        structure, usual = structure_of(made)
+        molecules += _codes(made, smiles[before:], structure, usual)
+        for one in made:
+            bits.append(_generator().GetCountFingerprint(one).GetNonzeroElements())
+            ends.append(ends[-1] + len(bits[-1]))
         if with_descriptors:
-            described.append(descriptors_of(made))
+            described.append(describe(made, structure, usual))
     del silence
     counts = np.zeros((len(rows), BITS), dtype=np.uint8)
     place = np.repeat(np.arange(len(rows)), np.diff(ends))
-    which = np.fromiter((bit for found in bits for bit in found), np.int64, ends[-1])
-    times = np.fromiter((count for found in bits for count in found.values()), np.int64, ends[-1])
+    which = np.fromiter(chain.from_iterable(bits), np.int64, ends[-1])
+    times = np.fromiter(chain.from_iterable(found.values() for found in bits), np.int64, ends[-1])
     counts[place, which] = np.minimum(times, 255)
     graphs = None
     if molecules:
         sizes = np.array([(len(m.atoms), len(m.bonds)) for m in molecules], dtype=np.int64)
         graphs = as_graphs("molecules", sizes, *(np.concatenate(part) for part in zip(*molecules, strict=True)))
-    table = np.stack(described) if described else np.zeros((len(rows), WIDTH * with_descriptors), np.float32)
+    table = np.concatenate([np.zeros((0, WIDTH * with_descriptors), np.float32), *described])
+    table = table if with_descriptors else np.zeros((len(rows), 0), np.float32)
     return Featurized(np.array(rows, dtype=np.int64), smiles, graphs, counts, table)
+
+
+def _codes(made: Sequence[Any], texts: Sequence[str], structure: Structure, usual: np.ndarray) -> list[Molecule]:
+    """Codes of RDKit molecules, of the usual ones from arrays that are there; bonds with a direction are asked for."""
+    atoms = np.zeros((len(structure.number), 2), dtype=np.uint8)
+    atoms[:, 0] = (structure.number - 1) % ATOMS
+    sizes = np.bincount(structure.molecule, minlength=structure.size)
+    starts = np.cumsum(sizes) - sizes
+    once = structure.receiver < structure.sender
+    a, b = structure.receiver[once], structure.sender[once]
+    owner = structure.molecule[a]
+    bonds = (np.stack([a, b], axis=1) - starts[owner, None]).astype(np.uint16)
+    kinds, ends = structure.order[once].astype(np.uint8), np.searchsorted(owner, np.arange(structure.size + 1))
+    place, out = dict(zip(usual.tolist(), range(structure.size), strict=True)), []
+    for row, (one, text) in enumerate(zip(made, texts, strict=True)):
+        number = place.get(row)
+        if number is None or "/" in text or "\\" in text:
+            out.append(from_rdkit(one, text))
+            continue
+        own, some = slice(starts[number], starts[number] + sizes[number]), slice(ends[number], ends[number + 1])
+        if "@" in text:  # atoms are numbered as they are written, and none is left out: there are no hydrogens
+            for atom in [atom for atom, symbol in enumerate(written_atoms(text)) if "@" in symbol]:
+                atoms[starts[number] + atom, 1] = min(int(one.GetAtomWithIdx(atom).GetChiralTag()), 3)
+        out.append(Molecule(atoms[own], bonds[some], kinds[some]))
+    return out

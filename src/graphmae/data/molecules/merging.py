@@ -69,8 +69,8 @@ def merged(
     if several:
         rule = "class all rows agree on" if found.kind == "classification" else "median"
         found.notes.append(
-            f"{sum(map(len, several)):,} rows are of {len(several):,} molecules that were measured several times, and "
-            f"were merged: the {rule} counts (data.duplicates)"
+            f"measured several times and merged: {sum(map(len, several)):,} rows of {len(several):,} "
+            f"{'molecule' if len(several) == 1 else 'molecules'}; the {rule} counts (data.duplicates)"
         )
     return Merged([texts[lists[i][0]] for i in kept], [lists[i] for i in kept], values[kept], bounds[kept])
 
@@ -106,7 +106,7 @@ def _usable(found: Measurements, texts: list[str], unmeasured: bool) -> list[int
         if row in gone:
             continue
         if not found.smiles[row]:
-            found.refused.append(Refused(row, "", "it has no structure"))
+            found.refused.append(Refused(row, "", "there is no structure, or none that can be read"))
         elif not text:
             found.refused.append(Refused(row, "", "not a molecule"))
         elif not measured[row] and not unmeasured:

@@ -44,27 +44,34 @@ class TanimotoIndex:
 
         `own` [n] are molecules that do not count: each row's own number, where the rows are some of the M.
         """
-        best, similarity, _ = self._search(counts, own, np.zeros((len(self), 0)))
-        return best, similarity
-
-    def weighted(self, counts: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """[n, T] the sum over the M molecules of similarity times `weights` [M, T]."""
-        return self._search(counts, None, weights)[2]
+        return self.search(counts, np.zeros((len(self), 0)), own)[:2]
 
     def similarities(self, counts: np.ndarray) -> np.ndarray:
         """[n, M] float32."""
-        return self.weighted(counts, np.eye(len(self))).astype(np.float32)
+        return self.search(counts, np.eye(len(self)))[2].astype(np.float32)
 
-    def _search(
-        self, counts: np.ndarray, own: np.ndarray | None, weights: np.ndarray
+    def is_same(self, other: TanimotoIndex) -> bool:
+        """Whether these are the same molecules in the same order."""
+        pairs = ((self.sizes, other.sizes), (self.begins, other.begins), (self.members, other.members))
+        return self is other or all(np.array_equal(a, b) for a, b in pairs)
+
+    def search(
+        self, counts: np.ndarray, weights: np.ndarray, own: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        row, bit = np.nonzero(counts)
+        """What `nearest` gives, and [n, T] the sum over the M molecules of similarity times `weights` [M, T]."""
+        row, bit = bits_of(counts)
         starts = np.searchsorted(row, np.arange(len(counts) + 1))
         skipped = np.full(len(counts), -1, dtype=np.int64) if own is None else own.astype(np.int64)
         best, similarity = np.zeros(len(counts), dtype=np.int64), np.zeros(len(counts), dtype=np.float32)
         sums = np.zeros((len(counts), weights.shape[1]))
         _search(starts, bit, self.begins, self.members, self.sizes, skipped, weights, best, similarity, sums)
         return best, similarity, sums
+
+
+def bits_of(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(row, column) of what is not zero in `counts` [n, bits], row by row: `numpy.nonzero`, several times faster."""
+    row, bit = np.divmod(np.flatnonzero(counts.ravel() != 0), counts.shape[1])
+    return row, bit
 
 
 @compiled

@@ -66,6 +66,15 @@ def transformed(values: np.ndarray, transform: Transform, unit: str) -> np.ndarr
     return logs if transform == "log10" else -(logs + np.log10(MOLAR[unit]))
 
 
+def is_concentration(name: str) -> bool:
+    """Whether the name of a column says so: the lower, the more potent.
+
+    >>> is_concentration("IC50 (nM)"), is_concentration("pIC50(IC50 (nM))"), is_concentration("solubility")
+    (True, False, False)
+    """
+    return not ON_A_LOG_SCALE.search(name) and bool(unit_in_name(name) or POTENCY.search(name.lower()))
+
+
 def suggestion(name: str, values: np.ndarray, unit: str) -> str:
     """A sentence, where numbers look as if they had better be learned on a log scale; else ""."""
     known = values[np.isfinite(values)]

@@ -8,16 +8,21 @@ from functools import cache, partial
 from typing import Any
 
 import numpy as np
-from sklearn.feature_extraction.text import TfidfVectorizer
 
 from .privacy import hashed
 
 PATTERN = r"(?u)\b\w\w+\b"
 
 
+def _vectorizer() -> Any:
+    from sklearn.feature_extraction.text import TfidfVectorizer  # a second, which most tables do without
+
+    return TfidfVectorizer
+
+
 def learn(texts: np.ndarray, most: int) -> tuple[list[str], list[float]]:
     """(the words of the most rows, but of at least two and not of nearly all; their inverse document frequencies)."""
-    vectorizer = TfidfVectorizer(max_features=most, min_df=2, max_df=0.8, token_pattern=PATTERN)
+    vectorizer = _vectorizer()(max_features=most, min_df=2, max_df=0.8, token_pattern=PATTERN)
     try:
         vectorizer.fit(texts.tolist())
     except ValueError:  # nothing is left: no words at all, or none in two rows
@@ -28,7 +33,7 @@ def learn(texts: np.ndarray, most: int) -> tuple[list[str], list[float]]:
 
 def encode(texts: np.ndarray, learned: Mapping[str, Any]) -> np.ndarray:
     """[rows, words] float32, every row of length one or zero; `learned` holds words, weights and, if hashed, a salt."""
-    vectorizer = TfidfVectorizer(vocabulary=list(learned["words"]), token_pattern=PATTERN, dtype=np.float32)
+    vectorizer = _vectorizer()(vocabulary=list(learned["words"]), token_pattern=PATTERN, dtype=np.float32)
     if "salt" in learned:
         split, code = vectorizer.build_analyzer(), cache(partial(hashed, salt=learned["salt"]))
         vectorizer.analyzer = lambda text: [code(word) for word in split(text)]
