@@ -37,7 +37,9 @@ ROW_LABELS = {
     "frozen-boosting": "frozen embeddings, boosting",
     "ecfp-kernel": "ECFP, Tanimoto kernel",
     "descriptors-boosting": "descriptors, boosting",
+    "descriptors-forest": "descriptors, random forest",
     "ecfp-descriptors-forest": "ECFP and descriptors, random forest",
+    "ecfp-descriptors-kernel": "ECFP and descriptors, kernel",
     "all-boosting": "all features, boosting",
     "finetuned": "fine-tuned encoder",
     "pretrained": "",  # the method's own name

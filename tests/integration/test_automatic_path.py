@@ -29,7 +29,10 @@ pytest.importorskip("rdkit", reason="RDKit is not installed")
 RINGS = ["c1ccccc1", "c1ccncc1", "C1CCCCC1", "c1ccsc1", "C1CCNCC1", "c1ccc2ccccc2c1", "C1CCOCC1", "c1ccoc1"]
 TAILS = ["O", "N", "OC(=O)", "O=[N+]([O-])", "F", "N#C", "CO", "NC(=O)", "Cl", "CC"]
 SMALL = ["train.epochs=2", "train.batch_size=64", "encoder.hidden_channels=16", "encoder.num_layers=2"]
-MEMBERS = 'finetune.members=["finetuned","ecfp-linear","ecfp-kernel","descriptors-boosting"]'
+MEMBERS = (
+    'finetune.members=["finetuned","ecfp-linear","ecfp-kernel","descriptors-boosting","descriptors-forest",'
+    '"ecfp-descriptors-kernel"]'
+)
 QUICK = [MEMBERS, "finetune.epochs=2", "finetune.search=false", "finetune.lr=0.01", "finetune.folds=3"]
 
 
@@ -76,7 +79,7 @@ def runs(checkpoint: Path, assay: Path, tmp_path_factory: pytest.TempPathFactory
 def test_members_are_compared_inside_and_scored_once_on_the_test_part(runs: Path) -> None:
     result = json.loads((runs / "classes" / "result.json").read_text())
     rows = result["runs"][0]["rows"]
-    assert set(rows) == {"finetuned", "ecfp-linear", "ecfp-kernel", "descriptors-boosting", "automatic"}
+    assert set(rows) == {*json.loads(MEMBERS.partition("=")[2]), "automatic"}
     assert result["rule"] == "test" and all({"test", "inner"} <= set(row) for row in rows.values())
     chosen = result["runs"][0]["chosen"]
     assert sum(chosen["weights"].values()) == pytest.approx(1) and set(chosen["weights"]) <= set(rows)

@@ -175,7 +175,8 @@ class Finetune:
     members: tuple[
         Literal[
             "auto", "finetuned", "frozen-linear", "frozen-boosting", "ecfp-linear", "ecfp-forest", "ecfp-kernel",
-            "descriptors-boosting", "ecfp-descriptors-forest", "all-boosting",
+            "descriptors-boosting", "descriptors-forest", "ecfp-descriptors-forest", "ecfp-descriptors-kernel",
+            "all-boosting",
         ],
         ...,
     ] = ()  # fmt: skip

@@ -117,11 +117,14 @@ class AutomaticPredictor:
         # Without members that read the pre-trained encoder, the domain reads the fine-tuned one.
         embedding, counts, descriptors = embedded[0].numpy(), molecules.counts, molecules.descriptors
         near: Nearness | None
-        if device.type == "cpu" and self.domain is not None and (kernel := self._kernel_of_domain) is not None:
-            assert kernel.dual is not None  # both compare with the same molecules: that is done once
-            nearest, tanimoto, sums = self.domain.index.search(counts, kernel.dual)
+        if device.type == "cpu" and self.domain is not None and (kernels := self._kernels_of_domain):
+            # All compare with the same molecules: that is done once.
+            dual = np.concatenate([one.dual for one in kernels if one.dual is not None], axis=1)
+            nearest, tanimoto, sums = self.domain.index.search(counts, dual)
             near = self.domain.decide(nearest, tanimoto, self.domain.cosines(embedding))
-            return self.guesses(embedded, counts, descriptors, {kernel.name: kernel.of_similar(sums)}), near
+            parts = zip(kernels, np.split(sums, len(kernels), axis=1), strict=True)
+            known = {kernel.name: kernel.of_similar(part, descriptors) for kernel, part in parts}
+            return self.guesses(embedded, counts, descriptors, known), near
         if device.type == "cpu":
             near = None if self.domain is None else self.domain.nearness(counts, embedding)
             return self.guesses(embedded, counts, descriptors), near
@@ -137,10 +140,10 @@ class AutomaticPredictor:
         return [member for member in self.members if member.name in self.weights]
 
     @cached_property
-    def _kernel_of_domain(self) -> Fitted | None:
-        """The member that compares with the molecules of the domain, if there is one."""
+    def _kernels_of_domain(self) -> list[Fitted]:
+        """The members that compare with the molecules of the domain."""
         found = [member for member in self._used if member.index is not None and self.domain is not None]
-        return next((one for one in found if one.index.is_same(self.domain.index)), None)  # type: ignore[union-attr]
+        return [one for one in found if one.index.is_same(self.domain.index)]  # type: ignore[union-attr]
 
     @property
     def encoders(self) -> list[nn.Module]:

@@ -22,6 +22,7 @@ from torch import Tensor
 
 from ..data.molecules.neighbours import TanimotoIndex, bits_of
 from ..evaluation.many_targets import fit_linear
+from .kernel import Radial, fit_ridge
 from .trees import Trees, joined, of_boosting, of_forest
 
 Kind = Literal["classification", "regression"]
@@ -45,7 +46,9 @@ SPECS: dict[str, Spec] = {
     "ecfp-forest": Spec(("ecfp",), "forest"),
     "ecfp-kernel": Spec(("ecfp",), "kernel", (0.1, 1.0)),
     "descriptors-boosting": Spec(("descriptors",), "boosting"),
+    "descriptors-forest": Spec(("descriptors",), "forest"),
     "ecfp-descriptors-forest": Spec(("ecfp", "descriptors"), "forest"),
+    "ecfp-descriptors-kernel": Spec(("ecfp", "descriptors"), "kernel", (0.1, 0.3)),
     "all-boosting": Spec(ALL, "boosting"),
 }
 FINETUNED = "finetuned"
@@ -69,7 +72,7 @@ def affordable(name: str, rows: int, values: int, targets: int) -> bool:
         return rows <= MOST_ROWS_OF_KERNEL
     if learner == "boosting":  # takes time by the column, whatever the number of molecules
         return values <= 300_000 and (targets <= OWN_BOOSTING or name == "descriptors-boosting")
-    if learner == "forest" and name != "ecfp-forest":  # one is enough where each takes minutes
+    if learner == "forest" and name == "ecfp-descriptors-forest":  # one of fingerprints is enough where it takes minutes
         return values <= 200_000
     return True
 
@@ -80,7 +83,8 @@ class Fitted:
 
     Attributes:
         columns: which of the columns of all its blocks, side by side, it reads; None: all of them.
-        arrays: what was learned: `trees.…`, or `weight`, `bias`, or `counts`, `weights`.
+        trees, weight: what a forest, boosting or a linear model learned.
+        index, radial, dual: of a kernel, the molecules it compares with, and what similarities are multiplied with.
         base: [T] what trees are added to.
         squashed: whether the sum goes through a logistic function.
     """
@@ -93,13 +97,14 @@ class Fitted:
     base: np.ndarray | None = None  # [T]
     index: TanimotoIndex | None = None
     dual: np.ndarray | None = None  # [M, T]
+    radial: Radial | None = None
     squashed: bool = False
 
     def predict(self, blocks: Blocks) -> np.ndarray:
         """[n, T]: probabilities of class 1, or numbers."""
         if self.index is not None:
             assert self.dual is not None
-            return self.of_similar(self.index.search(blocks["ecfp"], self.dual)[2])
+            return self.of_similar(self.index.search(blocks["ecfp"], self.dual)[2], blocks["descriptors"])
         out = self._sums(blocks).astype(np.float64) + (0.0 if self.base is None else self.base)
         return 1 / (1 + np.exp(-np.clip(out, -50, 50))) if self.squashed else out
 
@@ -113,17 +118,21 @@ class Fitted:
             return np.zeros((len(blocks[self.blocks[0]]), 1))
         if not self.is_forest:
             return self.trees.sums(matrix(blocks, self.blocks, self.columns))
-        counts, others = blocks["ecfp"], self.blocks[1:]
-        rest = matrix(blocks, others, None) if others else np.zeros((len(counts), 0), np.float32)
+        counts = blocks["ecfp"] if "ecfp" in self.blocks else None
+        others = tuple(name for name in self.blocks if name != "ecfp")
+        rest = matrix(blocks, others, None) if others else np.zeros((len(blocks["ecfp"]), 0), np.float32)
         return self.trees.sums(np.nan_to_num(rest, nan=MISSING), counts)
 
     @property
     def is_forest(self) -> bool:
         return SPECS[self.name].learner == "forest"
 
-    def of_similar(self, sums: np.ndarray) -> np.ndarray:
-        """What a kernel says, given the similarities to its molecules weighed by `dual` and added up, [n, T]."""
-        assert self.base is not None
+    def of_similar(self, sums: np.ndarray, descriptors: np.ndarray) -> np.ndarray:
+        """What a kernel says, given the Tanimoto similarities to its molecules weighed by `dual` and added up, [n, T],
+        and descriptors [n, 108], which one that has a `radial` part reads too."""
+        assert self.base is not None and self.dual is not None
+        if self.radial is not None:
+            sums = sums + self.radial.sums(descriptors, self.dual)
         return np.clip(sums + self.base, 0.005, 0.995) if self.squashed else sums + self.base
 
     def to_tensors(self) -> dict[str, Tensor]:
@@ -134,6 +143,8 @@ class Fitted:
                 found[key] = value
         if self.index is not None:
             found |= {"begins": self.index.begins, "members": self.index.members, "sizes": self.index.sizes}
+        if self.radial is not None:
+            found |= {"middle": self.radial.middle, "scale": self.radial.scale, "rows": self.radial.rows}
         tensors = {key: torch.from_numpy(np.ascontiguousarray(value)) for key, value in found.items()}
         if self.trees is not None:
             tensors |= {f"trees.{key}": value for key, value in self.trees.to_tensors().items()}
@@ -160,7 +171,7 @@ def fit(name: str, setting: float, blocks: Blocks, y: np.ndarray, kind: Kind, se
 def _fit(name: str, setting: float, blocks: Blocks, y: np.ndarray, kind: Kind, seed: int) -> Fitted:
     spec = SPECS[name]
     if spec.learner == "kernel":
-        return _kernel(name, setting, blocks["ecfp"], y, kind)
+        return _kernel(name, setting, blocks, y, kind)
     columns = _columns(blocks, spec) if spec.learner == "boosting" else None
     x = matrix(blocks, spec.blocks, columns, bits=spec.learner == "linear")
     squashed = kind == "classification"
@@ -268,19 +279,15 @@ def _shared_forest(x: np.ndarray, y: np.ndarray, kind: Kind, seed: int) -> Trees
     return replace(grown, values=values.astype(np.float32))
 
 
-def _kernel(name: str, setting: float, counts: np.ndarray, y: np.ndarray, kind: Kind) -> Fitted:
-    """Ridge regression with the Tanimoto similarity as its kernel."""
-    index = TanimotoIndex.of(counts)
-    gram = index.similarities(counts).astype(np.float64)
-    dual, base = np.zeros(y.shape), np.zeros(y.shape[1])
-    patterns: dict[bytes, list[int]] = {}
-    for target, column in enumerate(y.T):  # targets that were measured for the same molecules share a factorisation
-        patterns.setdefault(np.isnan(column).tobytes(), []).append(target)
-    for targets in patterns.values():
-        known = ~np.isnan(y[:, targets[0]])
-        values = y[known][:, targets]
-        base[targets] = [_prior(column, kind) for column in values.T]
-        if len(values):
-            part = gram[np.ix_(known, known)] + setting * np.eye(int(known.sum()))
-            dual[np.ix_(known, targets)] = np.linalg.solve(part, values - base[targets])
-    return Fitted(name, ("ecfp",), None, index=index, dual=dual, base=base, squashed=kind == "classification")
+def _kernel(name: str, setting: float, blocks: Blocks, y: np.ndarray, kind: Kind) -> Fitted:
+    """Ridge regression with the Tanimoto similarity as its kernel, or the mean of it and one of descriptors."""
+    spec = SPECS[name]
+    index = TanimotoIndex.of(blocks["ecfp"])
+    gram, radial = index.similarities(blocks["ecfp"]), None
+    if "descriptors" in spec.blocks:
+        radial = Radial.of(blocks["descriptors"])
+        gram = (gram + radial.similarities(blocks["descriptors"])) / 2
+    base = np.array([_prior(column[~np.isnan(column)], kind) for column in y.T])
+    dual = fit_ridge(gram, y, base, setting) / (1 if radial is None else 2)
+    squashed = kind == "classification"
+    return Fitted(name, spec.blocks, None, index=index, dual=dual, radial=radial, base=base, squashed=squashed)

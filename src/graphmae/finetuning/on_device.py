@@ -10,6 +10,7 @@ from torch import Tensor
 
 from ..data.molecules.neighbours import TanimotoIndex
 from .domain import Domain, Nearness
+from .kernel import WIDTH, Radial, standardised_tensor
 from .members import MISSING, Fitted
 from .trees import LEAF, Trees
 
@@ -81,6 +82,9 @@ class DeviceMembers:
             assert member.dual is not None
             dual = self._put(member.dual)
             parts = [self._alike(member.index, rows).double() @ dual for rows in blocks["ecfp"].split(AT_ONCE)]
+            if member.radial is not None:
+                rows = [self._near(member.radial, some).double() @ dual for some in blocks["descriptors"].split(AT_ONCE)]
+                parts = [part + row for part, row in zip(parts, rows, strict=True)]
             out = torch.cat(parts) + base
             return out.clamp(0.005, 0.995) if member.squashed else out
         chosen = [blocks[name].float() for name in member.blocks]
@@ -121,6 +125,16 @@ class DeviceMembers:
         shared = asked @ known.t()
         either = asked.sum(1, keepdim=True) + known.sum(1) - shared
         return torch.where(either > 0, shared / either.clamp(min=1), 1.0)
+
+    def _near(self, radial: Radial, descriptors: Tensor) -> Tensor:
+        """[n, M] as `Radial.similarities`."""
+        if (key := id(radial)) not in self.bits:
+            self.bits[key] = self._put(radial.rows)
+        known, asked = (
+            self.bits[key],
+            standardised_tensor(descriptors, self._put(radial.middle), self._put(radial.scale)),
+        )
+        return torch.exp(-WIDTH / known.size(1) * torch.cdist(asked, known).square())
 
     def _put(self, array: np.ndarray) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(array)).to(self.device)

@@ -16,6 +16,7 @@ from ..data.molecules.neighbours import TanimotoIndex
 from ..finetuning.automatic import AutomaticPredictor
 from ..finetuning.calibration import Conformal, Platt
 from ..finetuning.domain import Domain
+from ..finetuning.kernel import Radial
 from ..finetuning.members import SPECS, Fitted
 from ..finetuning.predictor import Predictor
 from ..finetuning.trees import Trees
@@ -177,14 +178,21 @@ class _Parts:
             raise InputError(f"{self.where}: the fingerprints of {prefix!r} point nowhere; its files are damaged")
         return TanimotoIndex(begins.astype(np.int64), members.astype(np.int32), sizes.astype(np.int32))
 
+    def radial(self, prefix: str, count: int) -> Radial:
+        rows = self.array(f"{prefix}.rows", "f", count, None)
+        middle, scale = self.pair(prefix, "middle", "scale", rows.shape[1])
+        return Radial(middle, scale, rows)
+
     def member(self, entry: Mapping[str, Any], widths: Mapping[str, int]) -> Fitted:
         found = self._member(entry)
         total = sum(widths[block] for block in found.blocks)
         columns = found.columns
         read = found.weight.shape[1] if found.weight is not None else entry["width"]
+        if found.radial is not None:
+            total, read = widths["descriptors"], found.radial.rows.shape[1]
         if columns is not None and len(columns) and not 0 <= columns.min() <= columns.max() < total:
             raise InputError(f"{self.where}: {found.name!r} reads columns that are not there; its files are damaged")
-        if found.index is None and read and read != (total if columns is None else len(columns)):
+        if (found.index is None or found.radial is not None) and read and read != (total if columns is None else len(columns)):
             raise InputError(
                 f"{self.where}: {found.name!r} was fitted to {read} columns, and this version of graphmae computes "
                 f"{total}; fine-tune again"
@@ -202,7 +210,10 @@ class _Parts:
         if spec.learner == "kernel":
             index = self.index(prefix)
             dual = self.array(f"{prefix}.dual", "f", len(index), len(base))
-            return Fitted(name, spec.blocks, columns, base=base, index=index, dual=dual, squashed=entry["squashed"])
+            radial = self.radial(prefix, len(index)) if "descriptors" in spec.blocks else None
+            return Fitted(
+                name, spec.blocks, columns, base=base, index=index, dual=dual, radial=radial, squashed=entry["squashed"]
+            )
         if spec.learner == "linear":
             weight = self.array(f"{prefix}.weight", "f", len(base), None)
             return Fitted(name, spec.blocks, columns, weight=weight, base=base, squashed=entry["squashed"])

@@ -42,6 +42,17 @@ def test_every_string_is_parsed_once_and_bad_ones_are_left_out() -> None:
     assert featurize(SMILES, with_descriptors=False).descriptors.shape == (7, 0)
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["[H][C@@](N)(C)C(=O)O", "[H]C([H])([H])[C@@H](N)C(=O)O", "[H]O[C@H](F)Cl", "[H][H]", "C[C@@H](O)[2H]"],
+)
+def test_hydrogens_that_are_written_do_not_move_the_stereo_of_others(text: str) -> None:
+    graphs, _ = from_smiles([text])
+    found = featurize([text, "CCO"]).graphs
+    assert graphs is not None and found is not None
+    assert torch.equal(found.x[: len(graphs.x)], graphs.x)
+
+
 def test_neighbours_are_those_of_rdkit() -> None:
     from rdkit import DataStructs
     from rdkit.Chem import rdFingerprintGenerator

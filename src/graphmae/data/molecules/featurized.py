@@ -130,12 +130,13 @@ def _codes(made: Sequence[Any], texts: Sequence[str], structure: Structure, usua
     place, out = dict(zip(usual.tolist(), range(structure.size), strict=True)), []
     for row, (one, text) in enumerate(zip(made, texts, strict=True)):
         number = place.get(row)
-        if number is None or "/" in text or "\\" in text:
+        written = written_atoms(text) if "@" in text else []
+        # Hydrogens that are written are not atoms of the molecule, and the others are then numbered differently.
+        if number is None or "/" in text or "\\" in text or (written and len(written) != sizes[number]):
             out.append(from_rdkit(one, text))
             continue
         own, some = slice(starts[number], starts[number] + sizes[number]), slice(ends[number], ends[number + 1])
-        if "@" in text:  # atoms are numbered as they are written, and none is left out: there are no hydrogens
-            for atom in [atom for atom, symbol in enumerate(written_atoms(text)) if "@" in symbol]:
-                atoms[starts[number] + atom, 1] = min(int(one.GetAtomWithIdx(atom).GetChiralTag()), 3)
+        for atom in [atom for atom, symbol in enumerate(written) if "@" in symbol]:
+            atoms[starts[number] + atom, 1] = min(int(one.GetAtomWithIdx(atom).GetChiralTag()), 3)
         out.append(Molecule(atoms[own], bonds[some], kinds[some]))
     return out
