@@ -3,6 +3,7 @@
     python -m benchmarks.chemist_members runs/chemist bbbp bace --seeds 0-4
     python -m benchmarks.chemist_members runs/chemist bbbp bace --nested 0-3     # rules are studied on these
     python -m benchmarks.chemist_members runs/chemist bbbp --packed .carry/assays --device cuda
+    python -m benchmarks.chemist_members runs/chemist --join runs/others          # other members of the same runs
     python -m benchmarks.chemist_members runs/chemist                             # what the nested ones say
     python -m benchmarks.chemist_members runs/chemist --table                     # the others, into chemist.json
 
@@ -152,6 +153,21 @@ def say(assay: Assay, seed: int, device: str, members: str = "auto") -> Said:
     return Said(about, found.seen, found.test, found.y, y_test, found.parts.folds)
 
 
+def join(folder: Path, other: Path) -> None:
+    """Add what members say in the files of `other` to the files of the same runs in `folder`."""
+    for path in sorted(other.glob("*.npz")):
+        more = Said.read(path)
+        if (folder / path.name).is_file():
+            said = Said.read(folder / path.name)
+            assert np.array_equal(said.folds, more.folds) and np.array_equal(said.y, more.y, equal_nan=True), path
+            facts = {**more.about["facts"], **said.about["facts"]}
+            facts["settings"] = {**more.about["facts"]["settings"], **said.about["facts"]["settings"]}
+            seconds = said.about["seconds"] + more.about["seconds"]
+            about = {**said.about, "members": "auto", "facts": facts, "seconds": seconds}
+            more = Said(about, {**more.seen, **said.seen}, {**more.test, **said.test}, said.y, said.y_test, said.folds)
+        more.write(folder / path.name)
+
+
 def show(path: Path) -> None:
     """What every member has on the molecules left out, and what the present rule makes of them."""
     said = Said.read(path)
@@ -190,11 +206,14 @@ if __name__ == "__main__":
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--packed", type=Path, help="folder of files of benchmarks.packed_assays: needs no RDKit")
     parser.add_argument("--members", default="auto", help="names, with commas between them")
+    parser.add_argument("--join", type=Path, help="a folder with other members of the same runs")
     parser.add_argument("--table", action="store_true")
     given = parser.parse_args()
+    if given.join:
+        join(given.folder, given.join)
     if given.table:
         table(given.folder)
-    for path in [] if given.sets or given.table else sorted(given.folder.glob("*-nested-*.npz")):
+    for path in [] if given.sets or given.table or given.join else sorted(given.folder.glob("*-nested-*.npz")):
         show(path)
     for seed in parse_seeds(given.seeds):
         for inside in parse_seeds(given.nested) if given.nested else [None]:

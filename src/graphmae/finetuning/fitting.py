@@ -192,7 +192,7 @@ def _names(settings: Finetune, parts: Parts) -> list[str]:
     if "auto" not in settings.members:
         return list(dict.fromkeys(settings.members))
     rows, values = len(parts.train), int(np.isfinite(parts.y[parts.train]).sum())
-    return [FINETUNED, *(name for name in SPECS if library.affordable(name, rows, values, parts.y.shape[1]))]
+    return [FINETUNED, *(name for name in SPECS if library.affordable(name, rows, values))]
 
 
 def _compare(

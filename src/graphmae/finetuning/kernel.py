@@ -79,6 +79,6 @@ def fit_ridge(gram: np.ndarray, y: np.ndarray, prior: np.ndarray, ridge: float) 
             part = gram[np.ix_(known, known)].astype(np.float64)
             part[np.diag_indices_from(part)] += ridge
             factor = cho_factor(part, lower=True, overwrite_a=True, check_finite=False)
-            wanted = y[np.ix_(known, targets)] - prior[targets]
-            dual[np.ix_(known, targets)] = cho_solve(factor, wanted, check_finite=False)
+            wanted = y[known[:, None], targets] - prior[targets]
+            dual[known[:, None], targets] = cho_solve(factor, wanted, check_finite=False)
     return dual

@@ -83,8 +83,8 @@ class DeviceMembers:
             dual = self._put(member.dual)
             parts = [self._alike(member.index, rows).double() @ dual for rows in blocks["ecfp"].split(AT_ONCE)]
             if member.radial is not None:
-                rows = [self._near(member.radial, some).double() @ dual for some in blocks["descriptors"].split(AT_ONCE)]
-                parts = [part + row for part, row in zip(parts, rows, strict=True)]
+                near = (self._near(member.radial, rows) for rows in blocks["descriptors"].split(AT_ONCE))
+                parts = [part + some.double() @ dual for part, some in zip(parts, near, strict=True)]
             out = torch.cat(parts) + base
             return out.clamp(0.005, 0.995) if member.squashed else out
         chosen = [blocks[name].float() for name in member.blocks]
@@ -130,10 +130,8 @@ class DeviceMembers:
         """[n, M] as `Radial.similarities`."""
         if (key := id(radial)) not in self.bits:
             self.bits[key] = self._put(radial.rows)
-        known, asked = (
-            self.bits[key],
-            standardised_tensor(descriptors, self._put(radial.middle), self._put(radial.scale)),
-        )
+        known = self.bits[key]
+        asked = standardised_tensor(descriptors, self._put(radial.middle), self._put(radial.scale))
         return torch.exp(-WIDTH / known.size(1) * torch.cdist(asked, known).square())
 
     def _put(self, array: np.ndarray) -> Tensor:

@@ -188,11 +188,12 @@ class _Parts:
         total = sum(widths[block] for block in found.blocks)
         columns = found.columns
         read = found.weight.shape[1] if found.weight is not None else entry["width"]
-        if found.radial is not None:
-            total, read = widths["descriptors"], found.radial.rows.shape[1]
+        if found.index is not None:  # fingerprints are compared bit by bit, descriptors column by column
+            read = 0 if found.radial is None else found.radial.rows.shape[1]
+            total = widths["descriptors"]
         if columns is not None and len(columns) and not 0 <= columns.min() <= columns.max() < total:
             raise InputError(f"{self.where}: {found.name!r} reads columns that are not there; its files are damaged")
-        if (found.index is None or found.radial is not None) and read and read != (total if columns is None else len(columns)):
+        if read and read != (total if columns is None else len(columns)):
             raise InputError(
                 f"{self.where}: {found.name!r} was fitted to {read} columns, and this version of graphmae computes "
                 f"{total}; fine-tune again"
