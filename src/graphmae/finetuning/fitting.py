@@ -320,4 +320,4 @@ def _test_rows(
 
 def _shown(choice: Choice) -> str:
     parts = ", ".join(f"{name} {100 * weight:.0f} %" for name, weight in choice.weights.items())
-    return f"the {choice.way} of {parts}"
+    return f"the average of {parts}" if len(choice.weights) > 1 else f"{next(iter(choice.weights))} alone"

@@ -11,7 +11,8 @@ import torch
 from ..evaluation.metrics import regression_errors, roc_auc
 from .calibration import Platt, logit
 
-SURE = 2.0  # standard errors over the folds by which anything else must be better than an average
+SURE = 2.0  # standard errors over the folds by which something must be better to be called so
+LEAST = 0.02  # a smaller weight is not worth asking the member
 ROUNDS = 20  # of adding a member to weights that are chosen greedily
 
 
@@ -29,10 +30,10 @@ class Choice:
 
     Attributes:
         weights: member → share; they add up to 1.
-        way: "single", "average" or "weighted".
+        way: "single" or "weighted".
         scores: member → inner score, in the metric's own direction.
         inner: the inner score of the choice.
-        tried: way → its inner score.
+        tried: the inner score of the best member alone, of the plain average, and of the weights.
     """
 
     weights: dict[str, float]
@@ -73,10 +74,10 @@ def choose(
 def _choose(guesses: Mapping[str, np.ndarray], y: np.ndarray, folds: np.ndarray, kind: str) -> Choice:
     """The same whatever members cost.
 
-    Tried are the best member alone, the plain average of the best two, three, …, and weights that are chosen greedily,
-    scored on folds that had no part in choosing them. Averages are preferred, of as many members as are not worse than
-    the best average by more than one standard error over the folds; a single member or unequal weights must be better
-    than it by more than two. Members that are not sure to say more than the mean of the training part are left out.
+    Half of the weight is shared by the best members alike: as many of them as are not worse together than the best
+    average by more than one standard error over the folds. The other half is the mean of weights that were chosen
+    greedily for each fold, and for all folds but each. Members that are not sure to say more than the mean of the
+    training part are left out.
     """
     alone = {name: score(guess, y, kind) for name, guess in guesses.items()}
     order = sorted(alone, key=lambda name: -alone[name])
@@ -85,39 +86,48 @@ def _choose(guesses: Mapping[str, np.ndarray], y: np.ndarray, folds: np.ndarray,
     nothing = np.broadcast_to(np.nan_to_num(np.nanmean(y, axis=0)), y.shape)
     gains = {name: _gain(guesses[name], nothing, y, folds, kind) for name in order[1:]}
     order = [order[0], *(name for name, gain in gains.items() if _is_sure(gain) or np.isinf(gain[1]))]
-    candidates = {count: dict.fromkeys(order[:count], 1 / count) for count in range(2, len(order) + 1)}
-    single = {order[0]: 1.0}
-    tried = {"single": alone[order[0]]}
-    weights, way, inner = single, "single", alone[order[0]]
-    if candidates:
-        averages = {count: combined(guesses, some) for count, some in candidates.items()}
-        scored = {count: score(guess, y, kind) for count, guess in averages.items()}
-        best = max(scored, key=lambda count: scored[count])
-        # More members are safer on molecules that are unlike these: the most that are not clearly worse.
-        for count in range(len(order), best, -1):
-            loss, error = _gain(averages[best], averages[count], y, folds, kind)
-            if loss <= error:
-                best = count
-                break
-        weights, way, inner = candidates[best], "average", scored[best]
-        tried["average"] = inner
-        greedy = _greedy(guesses, y, kind, order)
-        held = np.full(y.shape, np.nan)
-        for fold in np.unique(folds):
-            rest, own = folds != fold, folds == fold
-            found = _greedy({name: guess[rest] for name, guess in guesses.items()}, y[rest], kind, order)
-            held[own] = combined({name: guess[own] for name, guess in guesses.items()}, found)
-        tried["weighted"] = score(held, y, kind)
-        average = combined(guesses, weights)
-        for other, guess, name in ((greedy, held, "weighted"), (single, guesses[order[0]], "single")):
-            if _is_sure(_gain(guess, average, y, folds, kind)) and tried[name] > inner:
-                weights, way, inner = other, name, tried[name]
-                average = guess
+    shared, chosen = _shared(guesses, y, folds, kind, order), _bagged(guesses, y, folds, kind, order)
+    weights = {name: (shared.get(name, 0.0) + chosen.get(name, 0.0)) / 2 for name in order}
+    weights = {name: weight for name, weight in weights.items() if weight > LEAST}
+    whole = sum(weights.values())
+    weights = {name: weight / whole for name, weight in weights.items()}
+    tried = {"single": alone[order[0]], "average": score(combined(guesses, shared), y, kind)}
+    inner = score(combined(guesses, weights), y, kind)
     sign = 1 if kind == "classification" else -1
     return Choice(
-        weights, way, {name: sign * value for name, value in alone.items()}, sign * inner,
-        {name: sign * value for name, value in tried.items()},
+        weights, "single" if len(weights) == 1 else "weighted", {name: sign * value for name, value in alone.items()},
+        sign * inner, {name: sign * value for name, value in (tried | {"weighted": inner}).items()},
     )  # fmt: skip
+
+
+def _shared(
+    guesses: Mapping[str, np.ndarray], y: np.ndarray, folds: np.ndarray, kind: str, order: Sequence[str]
+) -> dict[str, float]:
+    """Equal weights of the first members of `order`."""
+    averages = {count: combined(guesses, dict.fromkeys(order[:count], 1 / count)) for count in range(1, len(order) + 1)}
+    scored = {count: score(guess, y, kind) for count, guess in averages.items()}
+    best = max(scored, key=lambda count: scored[count])
+    # More members are safer on molecules that are unlike these: the most that are not clearly worse.
+    for count in range(len(order), best, -1):
+        loss, error = _gain(averages[best], averages[count], y, folds, kind)
+        if loss <= error:
+            best = count
+            break
+    return dict.fromkeys(order[:best], 1 / best)
+
+
+def _bagged(
+    guesses: Mapping[str, np.ndarray], y: np.ndarray, folds: np.ndarray, kind: str, order: Sequence[str]
+) -> dict[str, float]:
+    """The mean of greedy weights over parts of the molecules: what one part prefers by chance counts little."""
+    own = [folds == fold for fold in np.unique(folds)]
+    found = []
+    for part in [*own, *(~one for one in own if not one.all())]:
+        some = {name: guesses[name][part] for name in order}
+        if np.isfinite(score(some[order[0]], y[part], kind)):  # not where a part has one class alone
+            found.append(_greedy(some, y[part], kind, order))
+    found = found or [{order[0]: 1.0}]
+    return {name: sum(one.get(name, 0.0) for one in found) / len(found) for name in order}
 
 
 def _is_sure(gain: tuple[float, float]) -> bool:
