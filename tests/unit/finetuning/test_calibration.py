@@ -98,6 +98,23 @@ def test_one_member_far_better_than_the_others_stays_alone(random: np.random.Gen
     assert found.scores["exact"] < 0.02 < found.scores["bad-0"]
 
 
+def test_better_members_count_more_and_the_others_still_count(random: np.random.Generator) -> None:
+    y = random.normal(size=(800, 1))
+    errors = {"best": 0.5, "good": 0.7, "fair": 0.9}
+    guesses = {name: y + error * random.normal(size=y.shape) for name, error in errors.items()}
+    found = choose(guesses, y, random_folds(800, 4, seed=0), "regression").weights
+    assert found["best"] > found["good"] > found["fair"] > 0.1
+
+
+def test_a_fold_with_one_class_alone_has_no_say() -> None:
+    y = np.array([[1.0]] * 40 + [[0.0], [1.0]] * 60)
+    folds = np.repeat([0, 1, 2, 3], 40)
+    random = np.random.default_rng(1)
+    guesses = {name: y + random.normal(size=y.shape) for name in ("a", "b")}
+    found = choose(guesses, y, folds, "classification")
+    assert sum(found.weights.values()) == pytest.approx(1) and np.isfinite(found.inner)
+
+
 @pytest.mark.parametrize("balance", [False, True])
 def test_weighing_the_rarer_class_does_not_shift_probabilities(balance: bool) -> None:
     """Trained with class 1 counted nine times, the mean probability is still that of class 1."""
