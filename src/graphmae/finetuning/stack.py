@@ -151,10 +151,12 @@ def _greedy(guesses: Mapping[str, np.ndarray], y: np.ndarray, kind: str, order: 
     best, kept = score(total, y, kind), dict(counts)
     for added in range(2, ROUNDS + 1):
         scored = {name: score((total + guesses[name]) / added, y, kind) for name in order}
-        name = max(scored, key=lambda name: scored[name])
+        highest = max(scored.values())
+        # Of equals, as all are where a fold is told apart without a mistake, the one that counts least so far.
+        name = min((name for name in order if scored[name] == highest), key=lambda name: counts[name])
         counts[name] += 1
         total = total + guesses[name]
-        if scored[name] > best:
+        if highest >= best:
             best, kept = scored[name], dict(counts)
     whole = sum(kept.values())
     return {name: count / whole for name, count in kept.items() if count}

@@ -106,6 +106,13 @@ def test_better_members_count_more_and_the_others_still_count(random: np.random.
     assert found["best"] > found["good"] > found["fair"] > 0.1
 
 
+def test_members_that_are_all_without_a_mistake_share_the_weight(random: np.random.Generator) -> None:
+    y = (random.random((400, 1)) < 0.5).astype(float)
+    guesses = {f"perfect-{i}": 4 * y - 2 + random.uniform(-1, 1, size=y.shape) for i in range(4)}
+    found = choose(guesses, y, random_folds(400, 4, seed=0), "classification").weights
+    assert set(found) == set(guesses) and max(found.values()) < 0.3
+
+
 def test_a_fold_with_one_class_alone_has_no_say() -> None:
     y = np.array([[1.0]] * 40 + [[0.0], [1.0]] * 60)
     folds = np.repeat([0, 1, 2, 3], 40)
