@@ -22,8 +22,8 @@ class Radial:
         rows: [M, width] float32 the training molecules, standardised.
 
     >>> two = Radial.of(np.array([[0.0, 1.0], [2.0, 1.0]]))
-    >>> two.similarities(np.array([[0.0, np.nan]])).round(3).tolist()
-    [[1.0, 0.368]]
+    >>> [f"{value:.3f}" for value in two.similarities(np.array([[0.0, np.nan]]))[0]]
+    ['1.000', '0.368']
     """
 
     middle: np.ndarray
