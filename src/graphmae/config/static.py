@@ -21,6 +21,8 @@ FOLDERS = {
     "loss": "losses.py",
 }
 
+SIGNS = ("register(", "def __init__(", "def build(", "] = {")  # of files with parts, their options, or names of parts
+
 
 @cache
 def part_names(section: str) -> frozenset[str]:
@@ -55,4 +57,6 @@ def part_options(section: str) -> frozenset[str]:
 def _nodes(section: str) -> tuple[ast.AST, ...]:
     place = Path(str(resources.files("graphmae"))) / FOLDERS[section]
     paths = sorted(place.rglob("*.py")) if place.is_dir() else [place]
-    return tuple(chain.from_iterable(ast.walk(ast.parse(path.read_text(encoding="utf-8"))) for path in paths))
+    texts = (path.read_text(encoding="utf-8") for path in paths)
+    # Most of the time is parsing, and most files have none of what is looked for.
+    return tuple(chain.from_iterable(ast.walk(ast.parse(text)) for text in texts if any(map(text.__contains__, SIGNS))))
