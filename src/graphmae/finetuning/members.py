@@ -34,8 +34,8 @@ ALL = ("embedding", "ecfp", "descriptors")
 class Spec:
     """A member by name: which blocks of features it sees, what learns from them, and settings to choose from.
 
-    One that is `by_name` is fitted only where it is asked for: it takes as long as all others together, and on eight
-    sets of molecules hardly ever became part of a predictor.
+    One that is `by_name` is fitted only where it is asked for: it takes long, and on eight sets of molecules had little
+    or no weight in a predictor.
     """
 
     blocks: tuple[str, ...]
