@@ -81,6 +81,8 @@ def plot(options: argparse.Namespace) -> dict[str, Any]:
     figure, axes = pyplot.subplots(figsize=(6, 3.2))
     sizes = [line["graph_edges"] for line in found["by_size"]]
     axes.plot(sizes, [line["cpu_milliseconds"] for line in found["by_size"]], "o-", label="one batch")
+    per_edge = [100 * line["cpu_microseconds_per_edge"] for line in found["by_size"]]
+    axes.plot(sizes, per_edge, "s--", label="100,000 edges of a batch")
     axes.set_xscale("log")
     axes.set_ylim(bottom=0)
     axes.set_xlabel("directed edges of the graph")
