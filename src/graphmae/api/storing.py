@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..data import naming
-from ..data.ondisk import StoredGraph, store_dataset, store_tables
+from ..data.ondisk import StoredGraph, find_raw, store_dataset, store_raw, store_tables
 from ..data.open import REGISTRY, is_named, open_dataset
 from ..data.splits import with_split
 from ..pretrained import load
@@ -27,7 +27,8 @@ def store(
     """Put a graph on disk, in the folder `out`, for everything that takes a graph: `pretrain`, `embed`, `evaluate`.
 
     `data` is a node table and edge tables (Parquet and CSV are read a piece at a time, so they may be larger than
-    memory; `columns` names id, source, target, label, split), or whatever else `data.open` takes and fits into memory.
+    memory; `columns` names id, source, target, label, split); a folder with raw files of OGB, GraphSAINT or Reddit,
+    read a piece at a time too; or whatever else `data.open` takes and fits into memory.
     Features are kept as `dtype`: "float32", "float16" or "int8" with one scale per column. Edges count both ways unless
     `directed`; repeated ones once. With `like`, the folder of a model, columns are encoded as in its training.
     The folder is complete or the command was interrupted: then the same call begins again.
@@ -37,6 +38,10 @@ def store(
     section = naming.section_of(data, REGISTRY.names()) if is_named(data) else {"name": "memory"}
     if section["name"] == "store":
         raise InputError(f"{section['path']} is a graph store already")
+    if section["name"] == "raw":
+        if like is not None or any((columns or {}).values()):
+            raise InputError("like and columns are for tables; raw files are stored as they are")
+        return store_raw(find_raw(section["path"]), out, dtype=dtype, directed=directed)
     if section["name"] != "tables":
         if like is not None or directed or any((columns or {}).values()):
             raise InputError("like, directed and columns are for tables; another graph is stored as it is")

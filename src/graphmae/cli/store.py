@@ -12,7 +12,8 @@ from .options import DataRoot, Id, Label, Source, Target
 
 def store(
     sources: Annotated[
-        list[str], typer.Argument(metavar="DATA...", help="NODES EDGES...; or a graph file, or a data set.")
+        list[str],
+        typer.Argument(metavar="DATA...", help="NODES EDGES...; or a folder with raw files, a graph file, a data set."),
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the stored graph.")],
     id_: Id = "",
@@ -28,12 +29,16 @@ def store(
     """Put a graph on disk, so that it can be larger than memory.
 
     Node and edge tables (.parquet, .csv) are read a piece at a time: ids become rows, columns become features, edges
-    are sorted on disk. The folder is then DATA for pretrain, embed and evaluate, which read from it what they need.
+    are sorted on disk. So are the raw files of OGB (ogbn-products, ogbn-papers100M), GraphSAINT (AmazonProducts) and
+    Reddit in a folder, with their labels and split. The stored folder is then DATA for pretrain, embed and evaluate,
+    which read from it what they need.
     An interrupted command begins again when it is repeated.
 
     Example: graphmae store nodes.parquet edges.parquet --out big
 
     Example: graphmae store nodes.csv edges.csv --label topic --dtype float16 --out big
+
+    Example: graphmae store downloads/ogbn_papers100M --dtype float16 --out papers
 
     Example: graphmae store new-nodes.parquet new-edges.parquet --like runs/big --out new
     """

@@ -14,6 +14,7 @@ from .tables.reading import is_table, not_a_table
 MOLECULES = (".smi", ".smiles", ".sdf", ".sd", ".mol")  # plain or .gz
 KINDS = ("file", "memory", "smiles", "store", "tables", "tu")  # registered, and nothing without a path
 logger = logging.getLogger("graphmae")
+RAW = ("edge.csv.gz", "data.npz", "adj_full.npz", "reddit_graph.npz")  # what graphmae store reads a piece at a time
 ARRAYS = ("x", "edge_index", "edge_weight", "y", "train_mask", "val_mask", "test_mask")  # of an .npz
 
 
@@ -51,9 +52,11 @@ def section_of(sources: str | Path | Sequence[str | Path], sets: Collection[str]
 
 
 def _of_folder(folder: Path) -> str:
-    """A stored graph, or one that was not finished; else a folder of TU files."""
-    is_store = (folder / "header.json").exists() or (folder / "building").exists()
-    return "store" if is_store else "tu"
+    """A stored graph, or one that was not finished; raw files of a large graph; else a folder of TU files."""
+    if (folder / "header.json").exists() or (folder / "building").exists():
+        return "store"
+    is_raw = any((at / name).exists() for at in (folder, folder / "raw") for name in RAW)
+    return "raw" if is_raw else "tu"
 
 
 def _is_set(source: str | Path, sets: Collection[str]) -> bool:

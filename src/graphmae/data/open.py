@@ -87,7 +87,11 @@ def memory(root: str | Path | None = None) -> Dataset:
 
 def section_of(sources: str | Path | Sequence[str | Path]) -> dict[str, Any]:
     """What a recipe's [data] says for the name of a registered set, the path of a graph file, or those of tables."""
-    return naming.section_of(sources, REGISTRY.names())
+    section = naming.section_of(sources, REGISTRY.names())
+    if section["name"] == "raw":
+        path = section["path"]
+        raise InputError(f"{path} has the raw files of a large graph; first: graphmae store {path} --out FOLDER")
+    return section
 
 
 def _by_name_or_path(

@@ -28,6 +28,7 @@ from .dataset import StoredGraph
 from .keys import RowOf, keys_of
 from .layout import BUILDING, FORMAT, HEADER, KIND, NOTE, SPLITS, GrowingArray, write_array
 from .nodes_table import FeatureWriter, NodeTable, Progress, ids_are_numbers, scale_of
+from .raw import RawFeatures, RawGraph
 from .sorting import Buckets
 from .streams import TableStream
 
@@ -141,6 +142,59 @@ def store_dataset(dataset: Dataset, out: str | Path, *, dtype: str = "float32", 
         header = {"nodes": len(x), "directed": rows.out_degree is not None, "id_name": "id", "arrays": arrays}
         header |= {"classes": [], "treatment": dict(dataset.treatment), "made_of": made_of}
         return _finished(folder, name or dataset.name, header)
+
+
+def store_raw(
+    raw: RawGraph,
+    out: str | Path,
+    *,
+    features: str = "standardize",
+    dtype: str = "float32",
+    directed: bool = False,
+) -> StoredGraph:
+    """The raw files of a large public graph as a graph on disk: one pass over the edges, bounded memory.
+
+    Features are standardised by the training nodes alone, as the published sets in memory are, or kept as they are
+    ("raw"); that takes one pass over them more, and int8 another.
+    """
+    if features not in ("standardize", "raw"):
+        raise InputError(unknown("treatment of features", features, ("standardize", "raw")))
+    folder = Path(out)
+    made_of: dict[str, Any] = {
+        "files": [_identity(path) for path in raw.files], "features": features, "dtype": _checked(dtype),
+        "directed": directed,
+    }  # fmt: skip
+    with _claimed(folder, made_of) as known:
+        if known is not None:
+            return known
+        progress, report = _Lines(), Report(raw.name)
+        rows = RawFeatures.learn(raw, features, dtype, progress)
+        writer = FeatureWriter(folder, dtype, rows.width, rows.scale)
+        for piece in rows.treated():
+            writer.append(piece)
+            progress("features", writer.array.rows, rows.nodes)
+        arrays, nodes = writer.close(), rows.nodes
+        buckets, facts = Buckets(folder / BUILDING, nodes), _Edges(directed)
+        for source, target in raw.edges():
+            for side in (source, target):
+                if len(side) and not 0 <= side.min() <= side.max() < nodes:
+                    raise DataError(f"{raw.files[0]} names node {side.max()}, but there are {nodes:,} nodes")
+            facts.add(source.astype(np.int64, copy=False), target.astype(np.int64, copy=False), buckets)
+            progress("edges", facts.read, None)
+        facts.check(raw.name, report)
+        arrays |= _structure(folder, buckets, nodes, directed, progress)
+        if rows.split is not None and (labels := None if raw.labels is None else raw.labels(nodes)) is not None:
+            split = np.where(labels >= 0, rows.split, 0).astype(np.int8)
+            arrays |= {"labels": write_array(folder / "labels.npy", labels)}
+            arrays |= {"split": write_array(folder / "split.npy", split)}
+        elif raw.labels is not None:
+            report.note(f"{raw.name}: stored without labels, for nodes have several each, or there is no split")
+        if raw.without:
+            report.note(f"{raw.name}: {raw.without}")
+        for line in report.lines():
+            logger.info("%s", line)
+        header = {"nodes": nodes, "directed": directed, "id_name": "id", "arrays": arrays, "classes": []}
+        return _finished(folder, raw.name, {**header, "treatment": rows.treatment, "made_of": made_of})
 
 
 class _Edges:
