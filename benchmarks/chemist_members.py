@@ -59,7 +59,9 @@ class Said:
 
     def write(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        arrays = {f"seen.{k}": v for k, v in self.seen.items()} | {f"test.{k}": v for k, v in self.test.items()}
+        # What was not measured is not scored: zeros take no room in the file.
+        seen = {f"seen.{name}": np.where(np.isnan(self.y), 0, said) for name, said in self.seen.items()}
+        arrays = seen | {f"test.{name}": np.where(np.isnan(self.y_test), 0, said) for name, said in self.test.items()}
         about = np.array(json.dumps(self.about))
         small = {key: value.astype(np.float32) for key, value in arrays.items()}
         partial = path.with_suffix(".partial.npz")
