@@ -206,7 +206,7 @@ def atoms(count: int = 1_200) -> None:
             "group": name, "molecules": len(new), "first_percent": 100 * first / len(new),
             "all_first_percent": 100 * whole / len(new), "weights": model.weights, "commit": commit(),
         }  # fmt: skip
-        found.setdefault("atoms", []).append(entry)
+        found["atoms"] = [one for one in found.get("atoms", []) if one["group"] != name] + [entry]
         write(found)
         print(entry, flush=True)
 

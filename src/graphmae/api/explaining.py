@@ -33,9 +33,10 @@ def explain(
 ) -> list[dict[str, Any] | None]:
     """For every molecule its SMILES, prediction and the contribution of every atom; None where it is not a molecule.
 
-    A contribution is the prediction less that with the atom masked: in the encoders by the token of pre-training, in
-    fingerprints by taking out the groups that hold it; descriptors stay. It is the whole predictor's, all members by
-    their weights, in logits of class 1 or in the assay's units. Of several targets it is of `target`, else the first.
+    A contribution is what the prediction loses where the atom is masked, in the whole molecule and among its neighbours
+    alone: in the encoders by the token of pre-training, in fingerprints by taking out the groups that hold it;
+    descriptors stay. It is the whole predictor's, all members by their weights, in logits of class 1 or in the assay's
+    units. Of several targets it is of `target`, else the first.
 
     With `out` (.svg, .png) the first `top` molecules are drawn (12 unless said otherwise), red atoms raising the
     prediction and blue ones lowering it; with a .csv, a row for every atom of all of them, or of the first `top`.

@@ -177,9 +177,9 @@ class AutomaticPredictor:
         return guesses
 
     def merged(self, guesses: dict[str, np.ndarray]) -> np.ndarray:
-        """[n, T] calibrated logits, or numbers."""
+        """[n, T] calibrated logits, or numbers. Logits are not cut off: of what is certain, differences count too."""
         middle = combined(guesses, self.weights)
-        return middle if self.platt is None else self.platt.logits(middle)
+        return middle if self.platt is None else self.platt.slope * middle + self.platt.shift
 
 
 @torch.no_grad()

@@ -1,4 +1,4 @@
-"""Which atoms a prediction comes from: the prediction less what it is with an atom masked."""
+"""Which atoms a prediction comes from: what it loses where an atom is masked."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from .. import kernels
 from ..batching import Batch, GraphStore
 from ..data import GraphSet
 from ..data.molecules import as_graphs
-from ..data.molecules.featurized import Featurized, counts_without_atoms
+from ..data.molecules.featurized import Featurized, counts_without
 from ..data.molecules.smiles import from_rdkit, rdkit
 from .automatic import AutomaticPredictor
 from .committee import Committee
 from .predictor import Predictor
 
-MOST_ATOMS = 200  # of a molecule: a masked copy is made for each
+MOST_ATOMS = 200  # of a molecule: three masked copies are made for each
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,12 @@ class Contributions:
 def contributions(committee: Committee, texts: Sequence[str]) -> list[Contributions | None]:
     """For every string; None where it is not a molecule or has more than 200 atoms.
 
-    Each atom in turn is masked: in the encoders its embedding becomes the token of pre-training, from fingerprints the
-    groups that hold it are taken out; descriptors, which are of the molecule as a whole, stay as they are.
+    What the prediction loses where an atom is masked, once in the whole molecule and once among the atom's neighbours
+    alone, all others being masked too; the contribution is the mean. (In the whole molecule an atom beside a group that
+    matters takes away as much as one of the group: no fingerprint with the group and what is beside it is left.)
+
+    In the encoders the embedding of a masked atom becomes the token of pre-training, and it is not read out; from
+    fingerprints the groups that hold it are taken out; descriptors, which are of the molecule as a whole, stay.
     """
     molecules = committee.featurize(texts)
     out: list[Contributions | None] = [None] * len(texts)
@@ -58,37 +62,50 @@ def contributions(committee: Committee, texts: Sequence[str]) -> list[Contributi
 @torch.no_grad()
 def _of_model(model: Predictor | AutomaticPredictor, molecules: Featurized, place: int, made: Any) -> np.ndarray:
     """[atoms, T]."""
-    graphs = _copies(made, molecules.smiles[place])
+    masked = _masked_atoms(made)
+    graphs = _copies(made, molecules.smiles[place], len(masked))
     if isinstance(model, Predictor):
-        out = model.eval().head(_embedded(model.encoder, graphs, model.readout, None))
+        out = model.eval().head(_embedded(model.encoder, graphs, masked, model.readout, None))
         values = (out if model.kind == "classification" else model.answer(out)).double().numpy()
     else:
-        embedded = [_embedded(one.eval(), graphs, model.readout, model.token) for one in model.encoders]
-        whole = molecules.counts[place : place + 1]
-        counts = np.concatenate([whole, counts_without_atoms(made)])
-        descriptors = np.repeat(molecules.descriptors[place : place + 1], len(counts), axis=0)
-        values = model.merged(model.guesses(embedded, counts, descriptors))
-    return values[0] - values[1:]
+        embedded = [_embedded(one.eval(), graphs, masked, model.readout, model.token) for one in model.encoders]
+        descriptors = np.repeat(molecules.descriptors[place : place + 1], len(masked), axis=0)
+        values = model.merged(model.guesses(embedded, counts_without(made, masked), descriptors))
+    whole, without, around, without_around = np.split(values, np.cumsum([1, *[made.GetNumAtoms()] * 2]))
+    return (whole - without + around - without_around) / 2
 
 
-def _copies(made: Any, text: str) -> GraphSet:
-    """The molecule once as it is, and once for every atom."""
+def _masked_atoms(made: Any) -> np.ndarray:
+    """[1 + 3 · atoms, atoms] which atoms are masked: none; each in turn; all but each and its neighbours; all but the
+    neighbours of each."""
+    from rdkit.Chem import GetAdjacencyMatrix
+
+    own = np.eye(made.GetNumAtoms(), dtype=bool)
+    neighbours = GetAdjacencyMatrix(made).astype(bool)
+    return np.concatenate([np.zeros_like(own[:1]), own, ~(own | neighbours), ~neighbours])
+
+
+def _copies(made: Any, text: str, count: int) -> GraphSet:
+    """The molecule so many times."""
     one = from_rdkit(made, text)
-    count = len(one.atoms) + 1
     sizes = np.full((count, 2), (len(one.atoms), len(one.bonds)), dtype=np.int64)
     return as_graphs("atoms", sizes, *(np.concatenate([part] * count) for part in one))
 
 
-def _embedded(encoder: nn.Module, graphs: GraphSet, readout: str, token: Tensor | None) -> Tensor:
-    """[1 + atoms, width]: copy 1 + a has atom a masked."""
-    batch = GraphStore(graphs).take(torch.arange(len(graphs)))
-    size = len(graphs) - 1
-    masked = torch.arange(size) * (size + 1) + size  # the first copy is whole, copy 1 + a begins at (1 + a) · size
-    nodes = _masked(encoder, batch, masked, token)
-    return torch.cat([kernels.pool(nodes, batch.pointer, way) for way in readout.split("+")], dim=1)
+def _embedded(
+    encoder: nn.Module, graphs: GraphSet, masked: np.ndarray, readout: str, token: Tensor | None
+) -> Tensor:  # fmt: skip
+    """[copies, width], with the atoms `masked` [copies, atoms] in the encoder.
+
+    They are not read out: their neighbours tell the encoder what they were, which is what pre-training is about.
+    """
+    batch, left = GraphStore(graphs).take(torch.arange(len(graphs))), torch.from_numpy(~masked)
+    nodes = _encoded(encoder, batch, (~left).flatten().nonzero().squeeze(1), token)
+    pointer = torch.cat([torch.zeros(1, dtype=torch.long), left.sum(1).cumsum(0)])
+    return torch.cat([kernels.pool(nodes[left.flatten()], pointer, way) for way in readout.split("+")], dim=1)
 
 
-def _masked(encoder: nn.Module, batch: Batch, rows: Tensor, token: Tensor | None) -> Tensor:
+def _encoded(encoder: nn.Module, batch: Batch, rows: Tensor, token: Tensor | None) -> Tensor:
     edges = batch.edges(encoder)
     if token is not None and getattr(encoder, "mask_embedding", False):
         value: Tensor = token

@@ -61,17 +61,18 @@ def _generator() -> Any:
     return rdFingerprintGenerator.GetMorganGenerator(radius=RADIUS, fpSize=BITS)
 
 
-def counts_without_atoms(molecule: Any) -> np.ndarray:
-    """[atoms, 2048] uint8: the fingerprint of an RDKit molecule without the groups that hold atom a, for every a."""
+def counts_without(molecule: Any, masked: np.ndarray) -> np.ndarray:
+    """[copies, 2048] uint8: the fingerprint of an RDKit molecule without the groups that hold a masked atom, for every
+    row of `masked` [copies, atoms]."""
     from rdkit.Chem import GetDistanceMatrix, rdFingerprintGenerator
 
     output = rdFingerprintGenerator.AdditionalOutput()
     output.AllocateBitInfoMap()
     _generator().GetCountFingerprint(molecule, additionalOutput=output)
-    apart, out = GetDistanceMatrix(molecule), np.zeros((molecule.GetNumAtoms(), BITS), dtype=np.int64)
+    apart, out = GetDistanceMatrix(molecule), np.zeros((len(masked), BITS), dtype=np.int64)
     for bit, groups in output.GetBitInfoMap().items():
         for centre, radius in groups:
-            out[apart[centre] > radius, bit] += 1
+            out[~masked[:, apart[centre] <= radius].any(axis=1), bit] += 1
     return np.minimum(out, 255).astype(np.uint8)
 
 
