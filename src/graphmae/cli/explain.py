@@ -32,9 +32,10 @@ def explain(
 ) -> None:
     """Which atoms a prediction comes from, drawn on the structures: red ones raise it, blue ones lower it.
 
-    The contribution of an atom is the prediction less that with the atom masked, by all members of the predictor: in
-    the encoders by the token of pre-training, in fingerprints by taking out the groups that hold it. Descriptors, which
-    are of the molecule as a whole, stay as they are. A .csv has a row for every atom of every molecule.
+    The contribution of an atom is what the prediction loses where the atom is masked, in the whole molecule and among
+    its neighbours alone, by all members of the predictor: in the encoders by the token of pre-training, in fingerprints
+    by taking out the groups that hold it. Descriptors, which are of the molecule as a whole, stay as they are. A .csv
+    has a row for every atom of every molecule.
 
     Example: graphmae explain runs/assay best.csv -o atoms.svg
     """
