@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+
+from ..runtime.compiled import compiled
 
 
 def score(logits: Tensor, y: Tensor) -> Tensor:
@@ -35,14 +40,30 @@ def roc_auc(scores: Tensor, y: Tensor) -> Tensor:
     >>> roc_auc(torch.tensor([[0.1], [0.4], [0.35], [0.8]]), torch.tensor([[0.0], [0.0], [1.0], [1.0]])).tolist()
     [75.0]
     """
-    # What is not known goes after everything else, where it changes no rank.
-    ranked = scores.double().where(~y.isnan(), torch.inf).t().contiguous()
-    order = ranked.sort(dim=1).values
-    rank = torch.searchsorted(order, ranked) + torch.searchsorted(order, ranked, right=True) + 1
-    ones = (y == 1).t()
-    num_ones, num_zeros = ones.sum(1), (y == 0).sum(0)
-    above = (rank * ones).sum(1).double() / 2 - num_ones * (num_ones + 1) / 2
-    return 100 * above / (num_ones * num_zeros)
+    found = _areas(*(part.detach().double().t().contiguous().cpu().numpy() for part in (scores, y)))
+    return torch.from_numpy(found).to(scores.device)
+
+
+@compiled
+def _areas(scores: Any, y: Any) -> Any:
+    """[T] from [T, N]: how often a score of a one is above that of a zero, in percent. Only what is known is sorted."""
+    out = np.empty(len(scores))
+    for target in range(len(scores)):
+        known = y[target] == y[target]
+        values, ones = scores[target][known], y[target][known] == 1
+        order = np.argsort(values)
+        doubled, begin = 0, 0  # twice the sum of the places of ones, from 1 on; equal scores share theirs
+        while begin < len(order):
+            end, count = begin, 0
+            while end < len(order) and (end == begin or values[order[end]] == values[order[begin]]):
+                count += ones[order[end]]
+                end += 1
+            doubled += count * (begin + end + 1)
+            begin = end
+        above, total = float(ones.sum()), float(len(ones))
+        pairs = above * (total - above)
+        out[target] = 100 * (doubled / 2 - above * (above + 1) / 2) / pairs if pairs else np.nan
+    return out
 
 
 def regression_errors(guess: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
