@@ -4,6 +4,7 @@
     python -m benchmarks.chemist_members runs/chemist bbbp bace --nested 0-3     # rules are studied on these
     python -m benchmarks.chemist_members runs/chemist bbbp --packed .carry/assays --device cuda
     python -m benchmarks.chemist_members runs/chemist --join runs/others          # other members of the same runs
+    python -m benchmarks.chemist_members runs/chemist toxcast --beside descriptors-boosting    # not a member: too slow
     python -m benchmarks.chemist_members runs/chemist                             # what the nested ones say
     python -m benchmarks.chemist_members runs/chemist --table                     # the others, into chemist.json
 
@@ -17,9 +18,10 @@ from __future__ import annotations
 import argparse
 import copy
 import json
+import math
 import os
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +33,8 @@ from graphmae.cli.options import parse_seeds
 from graphmae.config import Finetune
 from graphmae.data.molecules import Assay
 from graphmae.finetuning.calibration import Conformal, Platt, coverage, expected_calibration_error, logistic, logit
-from graphmae.finetuning.fitting import costly, fit_members
+from graphmae.finetuning.fitting import costly, features_of, fit_members
+from graphmae.finetuning.members import SPECS, fit
 from graphmae.finetuning.stack import Choice, as_logits, choose, combined, score, spread_of
 from graphmae.runtime.device import numerics
 from graphmae.runtime.environment import commit, hardware
@@ -85,13 +88,14 @@ class Said:
         if self.kind != "classification":
             return self.seen, self.test
         seen, platts = as_logits(self.seen, self.y)
-        return seen, {name: platts[name].logits(logit(guess)) for name, guess in self.test.items()}
+        return seen, {name: platts[name].logits(logit(guess)) for name, guess in self.test.items() if name in seen}
 
     def member_rows(self) -> dict[str, dict[str, float]]:
+        """Those of `beside` have no inner score, for they were not compared."""
         sign = 1 if self.kind == "classification" else -1
-        inner = {name: sign * score(guess, self.y, self.kind) for name, guess in self.seen.items()}
+        inner = {name: {"inner": sign * score(guess, self.y, self.kind)} for name, guess in self.seen.items()}
         return {
-            name: {"test": sign * score(guess, self.y_test, self.kind), "inner": inner[name], **self.also(guess)}
+            name: {"test": sign * score(guess, self.y_test, self.kind), **inner.get(name, {}), **self.also(guess)}
             for name, guess in self.test.items()
         }
 
@@ -155,6 +159,18 @@ def say(assay: Assay, seed: int, device: str, members: str = "auto") -> Said:
     return Said(about, found.seen, found.test, found.y, y_test, found.parts.folds)
 
 
+def beside(said: Said, assay: Assay, name: str, seed: int) -> Said:
+    """With one more model's answers for the test part: an alternative that takes too long to be a member."""
+    train, (counts, descriptors) = (
+        np.sort(np.concatenate([assay.split["train"], assay.split["val"]])),
+        features_of(assay),
+    )
+    y = np.asarray(assay.targets, dtype=np.float64)[train]
+    parts = [{"ecfp": counts[rows], "descriptors": descriptors[rows]} for rows in (train, assay.split["test"])]
+    fitted = fit(name, SPECS[name].settings[-1], parts[0], y, assay.kind, seed)
+    return replace(said, test={**said.test, name: fitted.predict(parts[1])})
+
+
 def join(folder: Path, other: Path) -> None:
     """Add what members say in the files of `other` to the files of the same runs in `folder`."""
     for path in sorted(other.glob("*.npz")):
@@ -175,7 +191,7 @@ def show(path: Path) -> None:
     said = Said.read(path)
     choice = choose(said.logits()[0], said.y, said.folds, said.kind, costly(said.seen))
     for name, row in {**said.member_rows(), "automatic": said.row_of(choice)}.items():
-        print(f"{path.stem:40} {name:26} inner {row['inner']:8.3f}  left out {row['test']:8.3f}")
+        print(f"{path.stem:40} {name:26} inner {row.get('inner', math.nan):8.3f}  left out {row['test']:8.3f}")
 
 
 def table(folder: Path) -> None:
@@ -208,6 +224,7 @@ if __name__ == "__main__":
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--packed", type=Path, help="folder of files of benchmarks.packed_assays: needs no RDKit")
     parser.add_argument("--members", default="auto", help="names, with commas between them")
+    parser.add_argument("--beside", default="", help="a model to score beside the members of files that are there")
     parser.add_argument("--join", type=Path, help="a folder with other members of the same runs")
     parser.add_argument("--table", action="store_true")
     given = parser.parse_args()
@@ -221,6 +238,10 @@ if __name__ == "__main__":
         for inside in parse_seeds(given.nested) if given.nested else [None]:
             for name in given.sets:
                 path = path_of(given.folder, name, given.split, seed, inside)
+                if given.beside:
+                    said, assay = Said.read(path), load(name, given.split, seed, given.packed)
+                    beside(said, assay, given.beside, seed).write(path)
+                    continue
                 if path.is_file():
                     continue
                 assay = load(name, given.split, seed, given.packed)

@@ -22,7 +22,7 @@ from graphmae.cli.main import app
 from graphmae.data.molecules.descriptors import WIDTH
 from graphmae.experiments import library
 from graphmae.finetuning import Committee
-from graphmae.runtime.errors import ConfigError, InputError
+from graphmae.runtime.errors import ConfigError, DataError, InputError
 
 pytest.importorskip("rdkit", reason="RDKit is not installed")
 
@@ -152,6 +152,21 @@ def test_a_library_is_streamed_ranked_and_gone_on_with(
         gm.predict(where, tmp_path / "new.smi", out=tmp_path / "x.csv", sort="lenght")
 
 
+def test_a_predictor_that_learned_nothing_says_so(assay: Path, tmp_path: Path) -> None:
+    """Noise instead of measurements; and with too few molecules nothing is tried."""
+    noise = np.random.default_rng(3).normal(size=240)
+    rows = [f"{text},{value:.3f}" for text, value in zip(molecules(), noise, strict=True)]
+    (tmp_path / "noise.csv").write_text("\n".join(["smiles,value", *rows]) + "\n")
+    words = ["finetune", "molecule-zinc", str(tmp_path / "noise.csv"), "--out", str(tmp_path / "run")]
+    words += ["--split", "random", "--set", 'finetune.members=["ecfp-linear"]']
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0, done.output
+    assert "(24 molecules) the predictor is no better than the mean" in done.stdout
+    (tmp_path / "few.csv").write_text("smiles,value\nCCO,1\nCCN,2\nCCC,3\n")
+    with pytest.raises(DataError, match="3 molecules are too few; 9 are the least"):
+        gm.finetune("molecule-zinc", tmp_path / "few.csv", ["value"], tmp_path / "few", progress=False)
+
+
 def test_atoms_are_drawn_and_those_that_matter_stand_out(runs: Path, tmp_path: Path) -> None:
     (tmp_path / "new.smi").write_text("NCCCC1CCCCC1\nOCCCC1CCCCC1\nbad(\n")
     done = CliRunner().invoke(
@@ -164,6 +179,8 @@ def test_atoms_are_drawn_and_those_that_matter_stand_out(runs: Path, tmp_path: P
     assert "<svg" in (tmp_path / "a.svg").read_text()
     gm.explain(runs / "classes", ["NCCc1ccccc1"], tmp_path / "a.csv")
     assert len((tmp_path / "a.csv").read_text().splitlines()) == 10
+    gm.explain(runs / "classes", tmp_path / "new.smi", tmp_path / "named.csv")
+    assert (tmp_path / "named.csv").read_text().startswith("molecule,name,smiles,atom,contribution\n1,")
     with pytest.raises(InputError, match="unknown target"):
         gm.explain(runs / "classes", ["CCO"], target="other")
 
@@ -188,7 +205,12 @@ def test_a_target_goes_by_the_name_of_its_column_too(runs: Path, caplog: pytest.
     assert committee.target("IC50 (nM)") == committee.target("pIC50(IC50 (nM))") == 0
     with pytest.raises(InputError, match="unknown target"):
         committee.target("nM")
-    assert not prediction._order(committee, "-IC50 (nM)", 3).descending
+    log = Committee((replace(model, names=("log10(IC50 (nM))",)),))
+    assert not prediction._order(log, "-IC50 (nM)", 3).descending
+    for sort in ("IC50 (nM)", "-IC50 (nM)"):  # the lowest concentration is the highest pIC50: which is meant is asked
+        with pytest.raises(InputError, match=r"Most potent first: --sort 'pIC50\(IC50 \(nM\)\)'"):
+            prediction._order(committee, sort, 3)
+    assert prediction._order(committee, "pIC50(IC50 (nM))", 3).descending
     prediction._order(committee, "", 3)
     assert "concentration" not in caplog.text
     prediction._order(Committee((replace(model, names=("IC50 (nM)",)),)), "", 3)

@@ -64,7 +64,7 @@ def explain(
         legends = [_legend(one, name, committee, at) for one, name in zip(found, names, strict=True) if one is not None]
         draw_atoms(Path(out), [one.smiles for one in known], [one.atoms[:, at] for one in known], legends)
     elif out is not None:
-        _write(Path(out), found, at)
+        _write(Path(out), found, names, at)
     return [
         None if one is None else
         {"smiles": one.smiles, "prediction": float(one.prediction[at]), "in_domain": one.inside,
@@ -85,10 +85,11 @@ def _legend(one: Contributions, name: str, committee: Committee, at: int) -> str
     return ", ".join(filter(None, shown))
 
 
-def _write(out: Path, found: Sequence[Contributions | None], at: int) -> None:
+def _write(out: Path, found: Sequence[Contributions | None], names: Sequence[str], at: int) -> None:
+    """A row for every atom; molecules are counted from 1, and called as the file calls them, if it does."""
     with replacing(out) as partial, partial.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["molecule", "smiles", "atom", "contribution"])
+        writer.writerow(["molecule", "name", "smiles", "atom", "contribution"])
         for number, one in enumerate(found, 1):
             for atom, value in enumerate(np.zeros(0) if one is None else one.atoms[:, at]):
-                writer.writerow([number, one.smiles if one else "", atom, f"{value:.6g}"])
+                writer.writerow([number, names[number - 1], one.smiles if one else "", atom, f"{value:.6g}"])

@@ -124,9 +124,15 @@ def _order(committee: Committee, sort: str, top: int) -> Order | None:
                 "lowest first, and data.transform=pIC50 in fine-tuning turns the scale around", name,
             )  # fmt: skip
         return Order(0) if top else None
-    if sort in committee.names or not sort.startswith("-"):
-        return Order(committee.target(sort, "target to sort by"))
-    return Order(committee.target(sort.removeprefix("-"), "target to sort by"), descending=False)
+    descending = sort in committee.names or not sort.startswith("-")
+    wanted = sort if descending else sort.removeprefix("-")
+    target = committee.target(wanted, "target to sort by")
+    if (name := committee.names[target]) != wanted and name.startswith("pIC50("):
+        raise InputError(
+            f"{wanted!r} was learned as {name!r}, of which the highest are the most potent, so it is not clear which "
+            f"way round {sort!r} means. Most potent first: --sort {name!r}; least potent first: --sort={'-' + name!r}"
+        )
+    return Order(target, descending=descending)
 
 
 def _identity(model: Any) -> str:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ..results import interval, shown, task_line
+from ..results import Result, interval, shown, task_line
 from .options import (
     Device,
     Import,
@@ -44,7 +44,7 @@ def finetune(
     report: Report = False,
     json_: Json = False,
 ) -> None:
-    """A predictor for an assay, a table with SMILES and measured columns, from everything at hand.
+    """A predictor for an assay, a table with SMILES and measured columns.
 
     Fine-tuned encoders, and models of fingerprints, descriptors and frozen embeddings, are compared in folds of the
     training part and averaged; probabilities are calibrated, numbers get intervals. The table has the score of each.
@@ -52,10 +52,10 @@ def finetune(
     Columns of two words or of zeros and ones are classes (ROC-AUC), others numbers (RMSE, MAE); --set
     data.kind=regression forces it. >10000 is a bound, n.d. and empty cells are left out, salts are removed, rows of the
     same molecule merged; what was guessed or left out is reported, and listed in refused.csv and split.csv of the run.
-    Molecules are divided 80/10/10 by scaffold; the last part is predicted once, at the end. More choices by --set:
-    finetune.members='["ecfp-forest"]' names the models, [] fine-tunes the encoder alone as published (finetune.mode,
-    finetune.epochs, finetune.lr, finetune.balance); data.transform=pIC50, data.censored=drop, data.duplicates=keep,
-    data.standardize=false.
+    Molecules are divided 80/10/10 by scaffold; the last part is predicted once, at the end, and never learned from.
+    More choices by --set: finetune.members='["ecfp-forest"]' names the models, [] fine-tunes the encoder alone as
+    published (finetune.mode, finetune.epochs, finetune.lr, finetune.balance); data.transform=pIC50,
+    data.censored=drop, data.duplicates=keep, data.standardize=false.
 
     Example: graphmae finetune runs/molecules assay.csv --smiles SMILES --targets active,toxic --out runs/assay
 
@@ -80,6 +80,8 @@ def finetune(
     if line := task_line(result.task_means()):
         several = f", mean of {len(result.runs[0]['tasks']['test'])} targets" if len(names) > 1 else ""
         typer.echo(f"Test part{several}: {line}. Every target: {folder / 'tasks.csv'}")
+    if caution := _caution(result):
+        typer.echo(caution)
     if repeats := result.data.get("repeats"):
         half = interval(result.scores, result.overlap)
         spread = f"{shown(result.mean, result.metric)} ± {shown(half, result.metric)}"
@@ -89,3 +91,15 @@ def finetune(
     typer.echo(f"The model is in {model}. Next: {following}")
     if report:
         print_report(folder / "report.html")
+
+
+def _caution(result: Result) -> str:
+    """A sentence where the test part shows nothing that was learned."""
+    means = {metric: sum(values) / len(values) for metric, values in result.task_means().items()}
+    if means.get("r2", 1.0) > 0 and means.get("roc-auc", 100.0) > 50:
+        return ""
+    than = "the mean of its values" if "r2" in means else "chance"
+    return (
+        f"On the test part ({result.data['test']} molecules) the predictor is no better than {than}: do not rely on it "
+        "yet. One small test part has a large error; --set data.repeats=5 measures five."
+    )

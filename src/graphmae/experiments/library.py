@@ -164,7 +164,7 @@ def predict_library(
     if outside and columns.knows_training:
         logger.warning(
             "predict: %d of the %d molecules in the table are unlike all the predictor was trained on (domain: out): "
-            "their probabilities and intervals promise nothing", outside, written,
+            "what is predicted of them promises nothing", outside, written,
         )  # fmt: skip
     shutil.rmtree(job.folder)
     return np.concatenate(values)

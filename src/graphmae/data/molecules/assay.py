@@ -141,6 +141,11 @@ class Assay(Dataset):
 
     def check_split(self) -> None:
         """Refuse a split by which nothing can be learned, chosen or tested; warn where it says little."""
+        if len(self) < sum(FEWEST.values()):
+            raise DataError(
+                f"{self.name}: {len(self)} molecules are too few; {sum(FEWEST.values())} are the least: "
+                "5 to train on, 2 to choose by and 2 to test on"
+            )
         sizes = {part: len(positions) for part, positions in self.split.items()}
         if small := [part for part, size in sizes.items() if size < FEWEST[part]]:
             parts = "/".join(str(size) for size in sizes.values())
