@@ -5,7 +5,7 @@
     python -m benchmarks.chemist_members runs/chemist bbbp --packed .carry/assays --device cuda
     python -m benchmarks.chemist_members runs/chemist --join runs/others          # other members of the same runs
     python -m benchmarks.chemist_members runs/chemist toxcast --beside descriptors-boosting    # not a member: too slow
-    python -m benchmarks.chemist_members runs/chemist                             # what the nested ones say
+    python -m benchmarks.chemist_members runs/chemist                             # what the nested ones say, kept too
     python -m benchmarks.chemist_members runs/chemist --table                     # the others, into chemist.json
 
 `--nested K` leaves the test part out altogether and takes another from the training part: molecules of its rarer
@@ -186,12 +186,16 @@ def join(folder: Path, other: Path) -> None:
         more.write(folder / path.name)
 
 
-def show(path: Path) -> None:
+def show(path: Path) -> dict[str, Any]:
     """What every member has on the molecules left out, and what the present rule makes of them."""
     said = Said.read(path)
     choice = choose(said.logits()[0], said.y, said.folds, said.kind, costly(said.seen))
-    for name, row in {**said.member_rows(), "automatic": said.row_of(choice)}.items():
+    rows = {**said.member_rows(), "automatic": said.row_of(choice)}
+    for name, row in rows.items():
         print(f"{path.stem:40} {name:26} inner {row.get('inner', math.nan):8.3f}  left out {row['test']:8.3f}")
+    about = {key: said.about[key] for key in ("set", "metric", "seed", "members", "hardware", "commit")}
+    tested = {name: round(row["test"], 4) for name, row in rows.items()}
+    return {**about, "division": int(path.stem.rsplit("-", 1)[1]), "left_out": len(said.y_test), "test": tested}
 
 
 def table(folder: Path) -> None:
@@ -232,8 +236,9 @@ if __name__ == "__main__":
         join(given.folder, given.join)
     if given.table:
         table(given.folder)
-    for path in [] if given.sets or given.table or given.join else sorted(given.folder.glob("*-nested-*.npz")):
-        show(path)
+    if not (given.sets or given.table or given.join):
+        inside = [show(path) for path in sorted(given.folder.glob("*-nested-*.npz"))]
+        write({**read(), "inside": inside})
     for seed in parse_seeds(given.seeds):
         for inside in parse_seeds(given.nested) if given.nested else [None]:
             for name in given.sets:

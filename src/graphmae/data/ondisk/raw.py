@@ -52,7 +52,7 @@ class RawGraph:
 
 def find_raw(folder: str | Path) -> RawGraph:
     """The graph whose raw files are in a folder, or in its folder `raw`."""
-    folder = Path(folder)
+    folder = Path(folder).resolve()
     for raw in (folder / "raw", folder):
         for name, opened in LAYOUTS.items():
             if (raw / name).is_file():
