@@ -247,9 +247,10 @@ class Result:
         wrong = problems(found, FORM, "result")
         for number, run in enumerate([] if wrong else found["runs"]):
             wrong += problems({key: run[key] for key in run if key in RUN}, RUN, f"result.runs[{number}]")
-        for key, inner in (("published", {"mean": float}), ("method", {"name": str})):
+        inside = (("published", {"mean": float}), ("method", {"name": str}))
+        for key, inner in () if wrong else inside:
             about = found.get(key) if key == "published" else found.get("config", {}).get(key)
-            if not wrong and about is not None:
+            if about is not None:
                 given = {name: about[name] for name in inner if name in about} if isinstance(about, dict) else about
                 wrong += problems(given, inner, f"result.{key}")
         if wrong or not found["runs"]:

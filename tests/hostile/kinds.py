@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
+import scipy.sparse as sp
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
@@ -283,6 +284,31 @@ def open_graph_store(folder: Path) -> Any:
     return [sample.nodes, sample.col, parts.col, of_graph(stored.single_graph()), stored.treatment]
 
 
+def write_raw_arrays(folder: Path) -> None:
+    """The binary layout of OGB, and GraphSAINT's."""
+    data, binary, saint = graph(), folder / "binary/raw", folder / "saint/raw"
+    binary.mkdir(parents=True)
+    saint.mkdir(parents=True)
+    nodes, (rows, columns) = len(data.x), data.edge_index.numpy()
+    np.savez(binary / "data.npz", node_feat=data.x.numpy(), edge_index=data.edge_index.numpy())
+    np.savez_compressed(binary / "node-label.npz", node_label=data.y.numpy().astype(np.float32))
+    sp.save_npz(saint / "adj_full.npz", sp.csr_matrix((np.ones(len(rows)), (rows, columns)), shape=(nodes, nodes)))
+    np.save(saint / "feats.npy", data.x.numpy())
+    (saint / "class_map.json").write_text(json.dumps({str(i): int(data.y[i]) for i in range(nodes)}))
+    (saint / "role.json").write_text(json.dumps({"tr": list(range(nodes - 4)), "va": [nodes - 4], "te": [nodes - 1]}))
+
+
+def open_raw(*folders: Path) -> Any:
+    """Read a piece at a time into a store, which is then read whole."""
+    found = []
+    for folder in folders:
+        out = folder.parent / f"{folder.name}-store"
+        shutil.rmtree(out, ignore_errors=True)
+        stored = gm.store(folder, out)
+        found.append([of_graph(stored.single_graph()), stored.treatment, stored.splits])
+    return found
+
+
 def write_assay(folder: Path) -> None:
     rows = [f"{text},{i % 2},{'' if i == 3 else (i + 1) % 2}\n" for i, text in enumerate(SMILES)]
     (folder / "assay.csv").write_text("smiles,toxic,soluble\n" + "".join(rows))
@@ -343,6 +369,8 @@ KINDS: dict[str, Kind] = {
     "smi": Kind(write_smi, open_smi),
     "store": Kind(write_store, open_store, "cache/**/*.*"),
     "graph store": Kind(write_graph_store, open_graph_store, "ring/*.*"),
+    "raw text": Kind(lambda f: write_arxiv(f), lambda f: open_raw(f / "ogbn_arxiv"), "ogbn_arxiv/**/*.gz"),
+    "raw arrays": Kind(write_raw_arrays, lambda f: open_raw(f / "binary", f / "saint"), "*/raw/*.*"),
     "assay": Kind(write_assay, open_assay),
     "published": Kind(write_published, lambda f: from_published(f / "weights.pt").state_dict()),
     "recipe": Kind(write_recipe, lambda f: repr(config.load(f / "mine.toml"))),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -65,11 +66,11 @@ class StreamedArray:
         refuse_special(self.path)
         try:
             if self.member:
-                with zipfile.ZipFile(self.path) as archive, archive.open(f"{self.member}.npy") as file:
-                    yield file, _header_of(file)  # type: ignore[arg-type, misc]
+                with zipfile.ZipFile(self.path) as archive, archive.open(name := f"{self.member}.npy") as file:
+                    yield file, _header_of(file, archive.getinfo(name).file_size)  # type: ignore[arg-type, misc]
             else:
                 with self.path.open("rb") as plain:
-                    yield plain, _header_of(plain)
+                    yield plain, _header_of(plain, self.path.stat().st_size)
         except DataError:
             raise
         except DAMAGED as error:
@@ -107,10 +108,16 @@ class StreamedArray:
             yield np.frombuffer(block, self.dtype)
 
 
-def _header_of(file: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype]:
-    version = np.lib.format.read_magic(file)
-    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    shape, is_fortran, dtype = read(file)
+def _header_of(file: BinaryIO, size: int) -> tuple[tuple[int, ...], bool, np.dtype]:
+    """(shape, whether in Fortran's order, type) of an array in a file of `size` bytes."""
+    try:
+        version = np.lib.format.read_magic(file)
+        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        shape, is_fortran, dtype = read(file)
+    except Exception as error:  # a damaged header can raise anything; all of it means the same to the user
+        raise ValueError(f"its header is damaged: {error}") from None
+    if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize > size:
+        raise ValueError(f"it says that its shape is {list(shape)}, and has {size:,} bytes")
     if dtype.kind not in "iufb":
         raise ValueError(f"it holds {dtype}, not numbers")
     return shape, is_fortran, dtype
