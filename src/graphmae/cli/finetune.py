@@ -96,7 +96,7 @@ def finetune(
 def _caution(result: Result) -> str:
     """A sentence where the test part shows nothing that was learned."""
     means = {metric: sum(values) / len(values) for metric, values in result.task_means().items()}
-    if means.get("r2", 1.0) > 0 and means.get("roc-auc", 100.0) > 50:
+    if not (means.get("r2", 1.0) <= 0 or means.get("roc-auc", 100.0) <= 50):  # nor where they are not defined
         return ""
     than = "the mean of its values" if "r2" in means else "chance"
     return (

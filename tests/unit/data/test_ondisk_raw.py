@@ -12,7 +12,8 @@ import scipy.sparse as sp
 import torch
 
 import graphmae as gm
-from graphmae.data.ondisk import StoredGraph, pieces
+from graphmae.data import naming
+from graphmae.data.ondisk import StoredGraph, pieces, raw
 from graphmae.runtime.errors import DataError, InputError
 from raw_files import write_arxiv, write_reddit
 
@@ -90,6 +91,10 @@ def test_graphsaint(tmp_path: Path) -> None:
     several = gm.store(folder, tmp_path / "several")  # stored without labels
     with pytest.raises(DataError, match="without labels"):
         several.check_labels()
+    np.savez(folder / "raw/adj_full.npz", indptr=matrix.indptr, indices=matrix.indices[:-3])
+    with pytest.raises(DataError, match="indices, and indptr says"):
+        gm.store(folder, tmp_path / "fewer")
+    sp.save_npz(folder / "raw/adj_full.npz", matrix)
     roles["va"] = [0]
     (folder / "raw/role.json").write_text(json.dumps(roles))
     with pytest.raises(DataError, match="a node of val is in another part too"):
@@ -139,6 +144,10 @@ def test_what_is_damaged_is_named(tmp_path: Path) -> None:
     np.savez(binary / "data.npz", node_feat=np.full((3, 2), np.nan), edge_index=np.array([[0], [1]]))
     with pytest.raises(DataError, match="not a number"):
         gm.store(tmp_path / "binary", tmp_path / "store")
+
+
+def test_the_names_that_are_recognised_are_those_that_are_read() -> None:
+    assert set(naming.RAW) == set(raw.LAYOUTS)
 
 
 def test_a_model_is_trained_on_it(tmp_path: Path) -> None:

@@ -148,27 +148,21 @@ def store_raw(
     raw: RawGraph,
     out: str | Path,
     *,
-    features: str = "standardize",
     dtype: str = "float32",
     directed: bool = False,
 ) -> StoredGraph:
     """The raw files of a large public graph as a graph on disk: one pass over the edges, bounded memory.
 
-    Features are standardised by the training nodes alone, as the published sets in memory are, or kept as they are
-    ("raw"); that takes one pass over them more, and int8 another.
+    Features are standardised by the training nodes alone, as the published sets in memory are; that takes one pass over
+    them more, and int8 another.
     """
-    if features not in ("standardize", "raw"):
-        raise InputError(unknown("treatment of features", features, ("standardize", "raw")))
-    folder = Path(out)
-    made_of: dict[str, Any] = {
-        "files": [_identity(path) for path in raw.files], "features": features, "dtype": _checked(dtype),
-        "directed": directed,
-    }  # fmt: skip
+    folder, files = Path(out), [_identity(path) for path in raw.files]
+    made_of: dict[str, Any] = {"files": files, "dtype": _checked(dtype), "directed": directed}
     with _claimed(folder, made_of) as known:
         if known is not None:
             return known
         progress, report = _Lines(), Report(raw.name)
-        rows = RawFeatures.learn(raw, features, dtype, progress)
+        rows = RawFeatures.learn(raw, dtype, progress)
         writer = FeatureWriter(folder, dtype, rows.width, rows.scale)
         for piece in rows.treated():
             writer.append(piece)

@@ -140,17 +140,17 @@ class RawFeatures:
     scale: np.ndarray | None
 
     @classmethod
-    def learn(cls, raw: RawGraph, features: str, dtype: str, progress: Progress) -> RawFeatures:
-        """Count nodes, and find mean and deviation over the training nodes, or over all where there is no split."""
+    def learn(cls, raw: RawGraph, dtype: str, progress: Progress) -> RawFeatures:
+        """Count nodes, and find mean and deviation over the training nodes, or over all where there are none."""
         first = next(raw.features(), np.empty((0, 0)))
         if first.ndim != 2 or not first.size:
             raise DataError(f"{raw.files[0].parent}: features must be a matrix with at least one row and one column")
         nodes, width = raw.nodes(), first.shape[1]
         split = None if raw.split is None else raw.split(nodes)
-        treatment: dict[str, Any] = {"features": features, "self_loops": True}
-        if features == "standardize":
-            mean, std = _moments(raw, nodes, width, split, progress)
-            treatment["moments"] = {"mean": mean.tolist(), "std": std.tolist()}
+        chosen = None if split is None or not (split == 1).any() else split == 1
+        mean, std = _moments(raw, nodes, width, chosen, progress)
+        moments = {"mean": mean.tolist(), "std": std.tolist()}
+        treatment = {"features": "standardize", "self_loops": True, "moments": moments}
         found = cls(raw, nodes, width, treatment, split, None)
         if dtype != "int8":
             return found
@@ -159,22 +159,21 @@ class RawFeatures:
 
     def treated(self) -> Iterator[np.ndarray]:
         """[n, k] float32, some rows at a time."""
-        moments, most = self.treatment.get("moments"), LARGEST
-        mean, std = (np.array(moments[key]) for key in ("mean", "std")) if moments else (0.0, 1.0)
+        mean, std = (np.array(self.treatment["moments"][key]) for key in ("mean", "std"))
         for piece in self.raw.features():
-            rows = ((piece - mean) / std).astype(np.float32) if moments else piece.astype(np.float32)
-            if not (np.abs(rows) <= most).all():  # NaN neither
-                raise DataError(f"{self.raw.name}: a feature is not a number, or larger than {most:.0e}")
+            rows = ((piece - mean) / std).astype(np.float32)
+            if not (np.abs(rows) <= LARGEST).all():  # NaN neither
+                raise DataError(f"{self.raw.name}: a feature is not a number, or larger than {LARGEST:.0e}")
             yield rows
 
 
 def _moments(
-    raw: RawGraph, nodes: int, width: int, split: np.ndarray | None, progress: Progress
+    raw: RawGraph, nodes: int, width: int, chosen: np.ndarray | None, progress: Progress
 ) -> tuple[np.ndarray, np.ndarray]:
-    """[k] mean and deviation, by adding up those of pieces (Chan et al. 1979)."""
+    """[k] mean and deviation over the `chosen` nodes [N] or all, by adding up those of pieces (Chan et al. 1979)."""
     count, mean, squares, done = 0, np.zeros(width), np.zeros(width), 0
     for piece in raw.features():
-        rows = piece if split is None else piece[split[done : done + len(piece)] == 1]
+        rows = piece if chosen is None else piece[chosen[done : done + len(piece)]]
         done += len(piece)
         progress("mean and deviation", done, nodes)
         if not len(rows):
@@ -183,8 +182,6 @@ def _moments(
         own, whole = rows.mean(0), count + len(rows)
         squares += ((rows - own) ** 2).sum(0) + (own - mean) ** 2 * (count * len(rows) / whole)
         mean, count = mean + (own - mean) * (len(rows) / whole), whole
-    if not count:
-        raise DataError(f"{raw.name}: the split has no training nodes to standardise by; take features='raw'")
     if not np.isfinite(squares).all():
         raise DataError(f"{raw.name}: a feature is not a number, or too large")
     std = np.sqrt(squares / count)
@@ -232,6 +229,8 @@ def _compressed(path: Path) -> Edges:
         rows = np.searchsorted(begins, np.arange(at, at + len(columns)), side="right") - 1
         yield rows, columns.astype(np.int64)
         at += len(columns)
+    if at != begins[-1]:
+        raise DataError(f"{path}: there are {at:,} indices, and indptr says {begins[-1]:,}")
 
 
 def _classes(values: np.ndarray, nodes: int, path: Path) -> np.ndarray | None:
