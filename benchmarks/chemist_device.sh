@@ -4,6 +4,7 @@
 #
 #   python -m benchmarks.packed_assays .carry/assays toxcast muv hiv --seeds 0            # here: needs RDKit
 #   OUT=out bash benchmarks/chemist_device.sh COMMIT SECONDS "toxcast:2,3 muv:2,3"       # there: carry those files
+#   OUT=out bash benchmarks/chemist_device.sh COMMIT SECONDS "hiv:2" "finetuned ecfp-forest"    # some of the members
 #   cat out/members.tar.* | tar xf - -C parts                                            # here again
 #   for part in parts/*; do python -m benchmarks.chemist_members members --join "$part"; done
 #   python -m benchmarks.chemist_members members --table
@@ -11,6 +12,13 @@ set -euo pipefail
 # Threads of several processes that wait for one another finish nothing: one each, and forests as many as they are given.
 export GRAPHMAE_COMMIT=$1 PYTHONPATH=src OMP_NUM_THREADS=1
 seconds=$2 runs=$3 folder=$(mktemp -d)
+# What is affordable for so many values: see finetuning/members.py
+declare -A members=(
+  [toxcast]="finetuned,frozen-linear ecfp-linear ecfp-forest descriptors-forest"
+  [muv]="finetuned,frozen-linear ecfp-linear ecfp-forest descriptors-forest descriptors-boosting"
+  [tox21]="finetuned,frozen-linear ecfp-linear ecfp-forest descriptors-forest descriptors-boosting ecfp-descriptors-forest"
+)
+members[hiv]=${members[tox21]}
 
 job() { # SET SEED MEMBERS THREADS
   local name="$1-$2-${3%%,*}"
@@ -21,13 +29,11 @@ job() { # SET SEED MEMBERS THREADS
 for run in $runs; do
   name=${run%%:*}
   for seed in $(tr , ' ' <<<"${run#*:}"); do
-    job "$name" "$seed" finetuned,frozen-linear 1 &
-    job "$name" "$seed" ecfp-linear 1 &
-    job "$name" "$seed" ecfp-forest 3 &
-    job "$name" "$seed" descriptors-forest 1 &
-    # What is affordable for so many values: see finetuning/members.py
-    [ "$name" = toxcast ] || job "$name" "$seed" descriptors-boosting 1 &
-    case $name in toxcast | muv) ;; *) job "$name" "$seed" ecfp-descriptors-forest 3 & ;; esac
+    for group in ${members[$name]-auto}; do # small sets: all members in one process
+      case " ${4-${group%%,*}} " in *" ${group%%,*} "*) ;; *) continue ;; esac
+      case $group in *ecfp*forest) threads=3 ;; *) threads=1 ;; esac
+      job "$name" "$seed" "$group" $threads &
+    done
   done
 done
 wait

@@ -142,15 +142,15 @@ def path_of(folder: Path, name: str, split: str, seed: int, inside: int | None =
     return folder / f"{name}-{split}-{seed}{'' if inside is None else f'-nested-{inside}'}.npz"
 
 
-def say(assay: Assay, seed: int, device: str, members: str = "auto") -> Said:
+def say(assay: Assay, seed: int, device: str, members: str = "auto", checkpoint: str = CHECKPOINT) -> Said:
     """Fit every member; seconds are of this machine as it was."""
-    encoder, used, began = gm.load(CHECKPOINT).encoder, torch.device(device), time.monotonic()
+    encoder, used, began = gm.load(checkpoint).encoder, torch.device(device), time.monotonic()
     with numerics(used):
         settings = Finetune(epochs=0, members=tuple(members.split(",")))  # type: ignore[arg-type]
         found = fit_members(encoder, assay, settings, seed, used)
     about = {
         "set": assay.name, "kind": assay.kind, "metric": assay.metric, "seed": seed, "members": members,
-        "facts": found.facts,
+        "checkpoint": checkpoint, "facts": found.facts,
         "grouped": found.parts.grouped, "seconds": round(time.monotonic() - began, 1), "hardware": hardware(device),
         "busy": os.getloadavg()[0], "commit": commit(), "molecules": len(found.parts.train) + len(found.parts.test),
         "targets": len(assay.names),
@@ -228,6 +228,7 @@ if __name__ == "__main__":
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--packed", type=Path, help="folder of files of benchmarks.packed_assays: needs no RDKit")
     parser.add_argument("--members", default="auto", help="names, with commas between them")
+    parser.add_argument("--checkpoint", default=CHECKPOINT, help="the pre-trained encoder")
     parser.add_argument("--beside", default="", help="a model to score beside the members of files that are there")
     parser.add_argument("--join", type=Path, help="a folder with other members of the same runs")
     parser.add_argument("--table", action="store_true")
@@ -250,6 +251,7 @@ if __name__ == "__main__":
                 if path.is_file():
                     continue
                 assay = load(name, given.split, seed, given.packed)
-                said = say(assay if inside is None else nested(assay, inside), seed, given.device, given.members)
+                assay = assay if inside is None else nested(assay, inside)
+                said = say(assay, seed, given.device, given.members, given.checkpoint)
                 said.write(path)
                 print(path.name, said.about["seconds"], flush=True)
