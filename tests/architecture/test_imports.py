@@ -39,6 +39,7 @@ COMPUTED = {
     "data/__init__.py": {"data"},
     "data/molecules/__init__.py": {"data"},
     "data/tables/__init__.py": {"data"},
+    "evaluation/__init__.py": {"evaluation"},
     "pretrained/__init__.py": {"pretrained"},
 }
 

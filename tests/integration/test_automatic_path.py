@@ -152,6 +152,46 @@ def test_a_library_is_streamed_ranked_and_gone_on_with(
         gm.predict(where, tmp_path / "new.smi", out=tmp_path / "x.csv", sort="lenght")
 
 
+def test_processes_predict_what_one_process_does(runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "new.smi").write_text("\n".join([*molecules(), "bad("]) + "\n")
+    where = runs / "numbers"
+    alone = gm.predict(where, tmp_path / "new.smi", out=tmp_path / "one.csv", sort="length", device="cpu")
+    monkeypatch.setattr(library, "PART", 40)
+    monkeypatch.setattr(library, "FEW", 80)
+    monkeypatch.setattr(library, "cpu_count", lambda: 2)
+    own, whole = [], library._predict
+
+    def here(job, committee, part, device):  # type: ignore[no-untyped-def]
+        own.append(part.number)
+        return whole(job, committee, part, device)
+
+    monkeypatch.setattr(library, "_predict", here)
+    both = gm.predict(where, tmp_path / "new.smi", out=tmp_path / "two.csv", sort="length", device="cpu")
+    assert 0 < len(own) < 7  # the other process had a share, and this one was not idle
+    assert torch.allclose(alone, both, rtol=1e-4, atol=1e-4, equal_nan=True)
+    tables = [[*csv.DictReader((tmp_path / name).open())] for name in ("one.csv", "two.csv")]
+    assert len(tables[0]) == len(tables[1]) == 241 and tables[1][-1]["problem"] == "not a molecule"
+    lengths = [float(row["length_predicted"]) for row in tables[1][:-1]]
+    assert lengths == sorted(lengths, reverse=True)
+
+
+def test_molecules_out_of_the_domain_are_left_out_where_that_is_asked(runs: Path, tmp_path: Path) -> None:
+    texts = ["[Fe] iron", "NCCCC1CCCCC1 amine", "bad( broken", "OCCCC1CCCCC1 alcohol", "C[Si](C)(C)Br silane"]
+    (tmp_path / "new.smi").write_text("\n".join(texts) + "\n")
+    words = ["predict", str(runs / "numbers"), str(tmp_path / "new.smi"), "-o", str(tmp_path / "in.csv"), "--in-domain"]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0, done.output
+    assert "of 5 rows those in the predictor's domain are in" in done.stdout and "1 of them without one" in done.stdout
+    rows = [*csv.DictReader((tmp_path / "in.csv").open())]
+    assert [row["id"] for row in rows] == ["amine", "alcohol"] and {row["domain"] for row in rows} == {"in"}
+    values = gm.predict(runs / "numbers", tmp_path / "new.smi", out=tmp_path / "best.csv", in_domain=True, top=1)
+    best = [row["id"] for row in csv.DictReader((tmp_path / "best.csv").open())]
+    assert best == ["amine" if values[1] > values[3] else "alcohol"]
+    assert values.isnan().tolist() == [[False], [False], [True], [False], [False]]
+    with pytest.raises(InputError, match="in_domain are for a table that is written"):
+        gm.predict(runs / "numbers", tmp_path / "new.smi", in_domain=True)
+
+
 def test_a_predictor_that_learned_nothing_says_so(assay: Path, tmp_path: Path) -> None:
     """Noise instead of measurements; and with too few molecules nothing is tried."""
     noise = np.random.default_rng(3).normal(size=240)

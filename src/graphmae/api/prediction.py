@@ -16,7 +16,8 @@ from .. import pretrained
 from ..data.molecules.library import library_rows
 from ..data.molecules.units import is_concentration
 from ..data.sources import sha256
-from ..experiments.library import Columns, Order, predict_library
+from ..experiments.library import Columns, predict_library
+from ..experiments.ranking import Order
 from ..finetuning import AutomaticPredictor, Committee, Predictor
 from ..runtime.device import numerics, resolve_device
 from ..runtime.errors import InputError
@@ -35,6 +36,7 @@ def predict(
     out: str | Path | None = None,
     sort: str = "",
     top: int = 0,
+    in_domain: bool = False,
     device: str = "auto",
     details: bool = False,
 ) -> Tensor | dict[str, list[Any]]:
@@ -46,8 +48,9 @@ def predict(
     molecule is in the predictor's domain.
 
     With `out` (.csv, .tsv) every row of the file is also written there with these columns, in its order or sorted:
-    `sort` is a target, highest first ("-NAME": lowest first), `top` how many rows are kept. Libraries are predicted in
-    parts on all cores, in memory that does not depend on their size; the same call goes on where one was interrupted.
+    `sort` is a target, highest first ("-NAME": lowest first), `top` how many rows are kept; with `in_domain` molecules
+    unlike all the predictor was trained on are left out of the table. Libraries are predicted in parts on all cores, in
+    memory that does not depend on their size; the same call goes on where one was interrupted.
 
     >>> predict("runs/assay", ["CCO", "c1ccccc1"])  # doctest: +SKIP
     >>> predict("runs/assay", "library.smi", out="best.csv", top=100)  # doctest: +SKIP
@@ -59,9 +62,11 @@ def predict(
     if isinstance(molecules, str | Path):
         if details:
             raise InputError("details are for a list of SMILES; of a file they are in the table that `out` names")
-        return _of_file(model, Path(molecules), smiles, out, sort, top, used)
-    if out is not None or sort or top:
-        raise InputError("out, sort and top are for a file of molecules; of a list the predictions are returned")
+        return _of_file(model, Path(molecules), smiles, out, sort, top, in_domain, used)
+    if out is not None or sort or top or in_domain:
+        raise InputError(
+            "out, sort, top and in_domain are for a file of molecules; of a list the predictions are returned"
+        )
     if not molecules:
         raise InputError("there are no molecules to predict for")
     committee = _committee(model)
@@ -95,23 +100,26 @@ def _committee(model: Predictor | AutomaticPredictor | Committee | str | Path) -
 
 
 def _of_file(
-    model: Any, path: Path, smiles: str | None, out: str | Path | None, sort: str, top: int, device: torch.device
-) -> Tensor:
+    model: Any, path: Path, smiles: str | None, out: str | Path | None, sort: str, top: int, in_domain: bool,
+    device: torch.device,
+) -> Tensor:  # fmt: skip
     committee = _committee(model)
     order = _order(committee, sort, top)
     header, rows = library_rows(path, smiles)
     if out is None:
-        if order is not None:
-            raise InputError("sort and top are for a table that is written; name it with out")
+        if order is not None or in_domain:
+            raise InputError("sort, top and in_domain are for a table that is written; name it with out")
         found = predict(committee, [text for _, text in rows], device=str(device))
         assert isinstance(found, Tensor)
         return found
     source = model if isinstance(model, str | Path) else committee
     made_of = {
-        "molecules": sha256(path), "column": smiles or "", "model": _identity(model), "sort": sort, "top": bool(top)
+        "molecules": sha256(path), "column": smiles or "", "model": _identity(model), "sort": sort, "top": top
     }  # fmt: skip
     with numerics(device):
-        values = predict_library(source, header, rows, Path(out), made_of, order=order, top=top, device=device)
+        values = predict_library(
+            source, header, rows, Path(out), made_of, order=order, in_domain=in_domain, device=device
+        )
     return torch.from_numpy(np.ascontiguousarray(values))
 
 
@@ -123,7 +131,7 @@ def _order(committee: Committee, sort: str, top: int) -> Order | None:
                 "predict: %r looks like a concentration, of which the highest are the weakest; --sort=-NAME puts the "
                 "lowest first, and data.transform=pIC50 in fine-tuning turns the scale around", name,
             )  # fmt: skip
-        return Order(0) if top else None
+        return Order(0, top=top) if top else None
     descending = sort in committee.names or not sort.startswith("-")
     wanted = sort if descending else sort.removeprefix("-")
     target = committee.target(wanted, "target to sort by")
@@ -132,7 +140,7 @@ def _order(committee: Committee, sort: str, top: int) -> Order | None:
             f"{wanted!r} was learned as {name!r}, of which the highest are the most potent, so it is not clear which "
             f"way round {sort!r} means. Most potent first: --sort {name!r}; least potent first: --sort={'-' + name!r}"
         )
-    return Order(target, descending=descending)
+    return Order(target, descending, top)
 
 
 def _identity(model: Any) -> str:

@@ -24,6 +24,9 @@ def predict(
         str, typer.Option("--sort", metavar="TARGET", help="Highest predictions first; -TARGET: lowest first.")
     ] = "",
     top: Annotated[int, typer.Option("--top", min=0, help="Keep so many rows, the highest or as --sort says.")] = 0,
+    in_domain: Annotated[
+        bool, typer.Option("--in-domain", help="Leave out molecules unlike all the predictor was trained on.")
+    ] = False,
     device: Device = "auto",
     import_: Import = [],  # noqa: B006
 ) -> None:
@@ -40,7 +43,7 @@ def predict(
 
     Example: graphmae predict runs/assay new.csv --smiles SMILES -o predictions.csv
 
-    Example: graphmae predict runs/assay library.smi.gz --top 1000 -o best.csv
+    Example: graphmae predict runs/assay library.smi.gz --top 1000 --in-domain -o best.csv
 
     Example: graphmae predict runs/assay library.csv --sort -toxicity -o ranked.csv
     """
@@ -48,9 +51,16 @@ def predict(
     from .. import api
 
     import_parts(import_)
-    answers = api.predict(model, table, smiles=smiles or None, sort=sort, top=top, device=device, out=out)
+    answers = api.predict(
+        model, table, smiles=smiles or None, sort=sort, top=top, in_domain=in_domain, device=device, out=out
+    )
     assert not isinstance(answers, dict)
     bad = int(answers[:, 0].isnan().sum())
     unread = f"; {bad} of them without one: not {'a molecule' if bad == 1 else 'molecules'}" if bad else ""
-    kept = f"the {'lowest' if sort.startswith('-') else 'highest'} {min(top, len(answers))} of " if top else ""
+    first = "lowest" if sort.startswith("-") else "highest"
+    if in_domain:
+        most = f" (the {first} {top} at most)" if top else ""
+        typer.echo(f"of {len(answers)} rows those in the predictor's domain{most} are in {out}{unread}")
+        return
+    kept = f"the {first} {min(top, len(answers))} of " if top else ""
     typer.echo(f"{kept}{len(answers)} rows with predictions are in {out}{unread}")

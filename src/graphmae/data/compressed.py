@@ -5,15 +5,17 @@ from __future__ import annotations
 import mmap
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch_geometric.data import Data
 
 from ..runtime.compiled import compiled
 from ..runtime.errors import DataError, InputError
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
 
 MOST_MAPPED = 3 << 30  # bytes of mapped files in this process's resident memory, before they are let go of
 STATM = Path("/proc/self/statm")
@@ -105,6 +107,7 @@ class CompressedGraph:
     def of(cls, graph: Data, name: str = "the graph") -> CompressedGraph:
         """A graph in memory.
 
+        >>> from torch_geometric.data import Data
         >>> ring = torch.tensor([[0, 1, 2], [1, 2, 0]])
         >>> CompressedGraph.of(Data(x=torch.eye(3), edge_index=ring)).indices.tolist()
         [2, 0, 1]
@@ -137,6 +140,8 @@ class CompressedGraph:
 
     def to_data(self) -> Data:
         """The graph in memory, as PyG has it."""
+        from torch_geometric.data import Data
+
         degrees, senders = np.diff(self.indptr), np.asarray(self.indices, dtype=np.int64)
         if (degrees < 0).any() or degrees.sum() != len(senders) or ((senders < 0) | (senders >= self.num_nodes)).any():
             raise DamagedGraph("the stored graph is damaged: an edge leads to a node that does not exist")

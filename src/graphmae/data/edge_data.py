@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import copy
 import logging
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
-from torch_geometric.data import Data
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
 
 logger = logging.getLogger("graphmae")
 EDGE_KEYS = ("edge_weight", "edge_attr", "edge_time")
@@ -15,6 +18,8 @@ EDGE_KEYS = ("edge_weight", "edge_attr", "edge_time")
 
 def with_edges_of(graph: Data, keep: Tensor, x: Tensor | None = None) -> Data:
     """The same nodes with the edges `keep` [E] alone, and what is known of these; without labels."""
+    from torch_geometric.data import Data
+
     out = Data(x=graph.x if x is None else x, edge_index=graph.edge_index[:, keep])
     for key in EDGE_KEYS:
         if key in graph:

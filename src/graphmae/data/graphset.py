@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch_geometric.data import Data
 
 from ..runtime.errors import DataError
 from .dataset import Dataset
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
 
 SHOWN = 5  # problems of single graphs that are spelled out in one report
 
@@ -32,6 +34,7 @@ class GraphSet(Dataset):
         edge_codes, edge_table: [E] which row of [C, k] are an edge's features, the last one being "masked".
         treatment: how features and self-loops were treated, as the loader takes it; stored with every model.
 
+    >>> from torch_geometric.data import Data
     >>> pair = Data(x=torch.eye(2), edge_index=torch.tensor([[0, 1], [1, 0]]), y=torch.tensor([1]))
     >>> dict(GraphSet.from_list("pairs", [pair, pair]).with_self_loops().summary())
     {'graphs': 2, 'nodes': 4, 'edges': 8, 'features': 2}
@@ -128,6 +131,8 @@ class GraphSet(Dataset):
 
     def graph(self, i: int) -> Data:
         """Graph i with dense features; negative numbers count from the end."""
+        from torch_geometric.data import Data
+
         i = range(len(self))[i]
         nodes, edges = (slice(int(pointer[i]), int(pointer[i + 1])) for pointer in (self.node_ptr, self.edge_ptr))
         label = {} if self.y is None else {"y": self.y[i : i + 1]}

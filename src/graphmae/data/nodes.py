@@ -6,18 +6,20 @@ import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch_geometric.data import Data
 
 from ..runtime.errors import DataError, InputError
 from .compressed import CompressedGraph
 from .dataset import Dataset
 from .edge_data import with_loops
 from .graphset import GraphSet
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
 
 Split = Literal["train", "val", "test"]
 
@@ -188,4 +190,6 @@ def _degrees(graph: Data) -> np.ndarray:
 
 
 def _without_labels(name: str, graphs: list[Data]) -> GraphSet:
+    from torch_geometric.data import Data
+
     return GraphSet.from_list(name, [Data(x=graph.x, edge_index=graph.edge_index) for graph in graphs])

@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
-from torch_geometric.data import Data
 
 from .. import kernels
 from ..data.tables.structure import NAMES, structural_features
 from ..runtime.errors import ConfigError, unknown
 from ..runtime.seed import preserved_randomness
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
 
 Edges = Tensor | kernels.Adjacency
 VIEWS = ("own", "one-hop", "two-hop", "structure")

@@ -15,7 +15,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from ..data.molecules import Assay
 from .metrics import regression_errors, roc_auc
 
-ROWS = ("ecfp-linear", "ecfp-forest")
+FINGERPRINT_ROWS = ("ecfp-linear", "ecfp-forest")
 TREES = 100
 logger = logging.getLogger("graphmae")
 

@@ -3,18 +3,19 @@
 OUT.parts/          beside the file that is asked for, until that is complete
   made_of.json      which molecules, model and order; parts of anything else are not gone on with
   000000.csv        the rows of a part, in their order or, where they are ranked, sorted
+  000000.npy        what was predicted of all its molecules, and which of them are among those rows
 """
 
 from __future__ import annotations
 
 import csv
-import heapq
 import logging
 import shutil
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from itertools import chain, islice
 from multiprocessing import get_context
@@ -26,14 +27,15 @@ import torch
 
 from .. import pretrained
 from ..finetuning import Answers, Committee
-from ..runtime.compiled import limit_threads
+from ..runtime.compiled import limit_threads, one_thread
 from ..runtime.environment import cpu_count
-from ..runtime.errors import InputError, Interrupted, StopRequest
+from ..runtime.errors import GraphMAEError, InputError, Interrupted, StopRequest
 from ..runtime.files import read_json, replacing, write_json
 from ..runtime.signals import obey_parent
+from .ranking import Order, Sorted, merged
 
-PART = 8192  # molecules that are predicted together
-FEW = 2 * PART  # molecules that need no other process
+PART = 2048  # molecules that are predicted together
+FEW = 3 * PART  # molecules that need no other process
 NOT_A_MOLECULE = "not a molecule"
 logger = logging.getLogger("graphmae")
 
@@ -79,18 +81,6 @@ def _numbers(values: np.ndarray) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Order:
-    """By which target rows are sorted, and which come first."""
-
-    target: int
-    descending: bool = True
-
-    def key(self, value: float) -> float:
-        """Rows that are not molecules come last."""
-        return float("inf") if value != value else -value if self.descending else value
-
-
-@dataclass(frozen=True)
 class Part:
     """Rows of the library, one after another: their cells, and their SMILES."""
 
@@ -107,6 +97,7 @@ class _Job:
     order: Order | None
     folder: Path
     delimiter: str
+    in_domain: bool = False
 
     def path(self, number: int) -> Path:
         return self.folder / f"{number:06d}.csv"
@@ -123,7 +114,7 @@ def predict_library(
     made_of: dict[str, Any],
     *,
     order: Order | None = None,
-    top: int = 0,
+    in_domain: bool = False,
     device: torch.device,
     jobs: int | None = None,
 ) -> np.ndarray:
@@ -131,20 +122,26 @@ def predict_library(
 
     `model` is the folder of a run, so that every process can load it, or a committee, which stays in this one. A call
     that was interrupted goes on with the parts it left, if `made_of` is the same. With an `order` the rows are sorted
-    part by part and then merged, so memory does not grow with the library; with `top` only the first ones are written.
+    part by part and then merged, so memory does not grow with the library but for four bytes a prediction. With
+    `in_domain` molecules unlike all the predictor was trained on are left out of the table.
     """
     committee = model if isinstance(model, Committee) else pretrained.load_committee(model)
     columns = Columns(committee.names, committee.kind, committee.automatic is not None)
     if taken := [name for name in columns.header if name in header]:
         raise InputError(f"the table already has a column {taken[0]!r}; rename it, the predictions are called so")
-    job = _Job(columns, order, _claim(out, made_of), "\t" if out.suffix == ".tsv" else ",")
+    if in_domain and not columns.knows_training:
+        raise InputError(
+            "this model does not know what it was trained on, so no molecule can be left out for being unlike"
+        )
+    folder = _claim(out, {**made_of, "part": PART, "in_domain": in_domain})
+    job = _Job(columns, order, folder, "\t" if out.suffix == ".tsv" else ",", in_domain)
     began = shown = time.monotonic()
-    values, total = [], 0
+    found, total = [], 0
     source = model if isinstance(model, str | Path) and device.type == "cpu" else None
     try:
-        for found in _parts(job, committee, source, _cut(rows), device, jobs or cpu_count()):
-            values.append(found)
-            total, now = total + len(found), time.monotonic()
+        for part in _parts(job, committee, source, _cut(rows), device, jobs or cpu_count()):
+            found.append(part)
+            total, now = total + len(part.values), time.monotonic()
             if now - shown >= 5:
                 shown = now
                 logger.info("predict: %d molecules, %.0f a second", total, total / (now - began))
@@ -158,16 +155,22 @@ def predict_library(
     with replacing(out) as partial, partial.open("w", newline="", encoding="utf-8") as file:
         csv.writer(file, delimiter=job.delimiter, lineterminator="\n").writerow([*header, *columns.header])
         written, outside, far = 0, 0, f"{job.delimiter}out{job.delimiter}\n"  # the last columns: domain, problem
-        for line in islice(_lines(job, len(values)), top or None):
+        for line in _lines(job, found):
             file.write(line)
             written, outside = written + 1, outside + line.endswith(far)
-    if outside and columns.knows_training:
+    if in_domain:
+        logger.info(
+            "predict: %d of %d molecules are in the predictor's domain",
+            sum(int(part.listed.sum()) for part in found),
+            total,
+        )
+    elif outside and columns.knows_training:
         logger.warning(
             "predict: %d of the %d molecules in the table are unlike all the predictor was trained on (domain: out): "
             "what is predicted of them promises nothing", outside, written,
         )  # fmt: skip
     shutil.rmtree(job.folder)
-    return np.concatenate(values)
+    return np.concatenate([part.values for part in found])
 
 
 def _claim(out: Path, made_of: dict[str, Any]) -> Path:
@@ -192,35 +195,58 @@ def _cut(rows: Iterable[tuple[list[str], str]]) -> Iterator[Part]:
         number += 1
 
 
+@dataclass(frozen=True)
+class _Found:
+    """Of a part: what is predicted [rows, T], NaN for what is not a molecule, and which rows are in the table."""
+
+    values: np.ndarray
+    listed: np.ndarray
+
+
 def _parts(
     job: _Job, committee: Committee, source: str | Path | None, parts: Iterator[Part], device: torch.device, jobs: int
-) -> Iterator[np.ndarray]:
-    """[rows, T] of every part in order; a few are under way at a time."""
+) -> Iterator[_Found]:
+    """What is found of every part in order; a few are under way at a time, one of them in this process."""
     first = list(islice(parts, -(-FEW // PART)))
     if source is None or jobs < 2 or sum(len(part.texts) for part in first) < FEW:
         for part in [*first, *parts]:
             yield _finished(job, part) if job.keys(part.number).is_file() else _predict(job, committee, part, device)
         return
-    waiting: deque[Future[np.ndarray] | np.ndarray] = deque()
-    pool = ProcessPoolExecutor(jobs, get_context("spawn"), _prepare, (job, str(source)))
+    waiting: deque[Future[_Found] | _Found] = deque()
+    pool = ProcessPoolExecutor(jobs - 1, get_context("spawn"), _prepare, (job, str(source)))
     try:
-        for part in chain(first, parts):
-            is_there = job.keys(part.number).is_file()
-            waiting.append(_finished(job, part) if is_there else pool.submit(_in_process, part))
-            if len(waiting) > 2 * jobs:
+        with one_thread():
+            for part in chain(first, parts):
+                if job.keys(part.number).is_file():
+                    waiting.append(_finished(job, part))
+                elif sum(not _is_done(one) for one in waiting) < 2 * (jobs - 1):
+                    waiting.append(pool.submit(_in_process, part))
+                else:  # the others have enough to do
+                    waiting.append(_predict(job, committee, part, device))
+                while waiting and _is_done(waiting[0]):
+                    yield _result(waiting.popleft())
+            while waiting:
                 yield _result(waiting.popleft())
-        while waiting:
-            yield _result(waiting.popleft())
+    except BrokenProcessPool:
+        raise GraphMAEError(
+            "a process that predicted was killed, perhaps for want of memory; the same command goes on with the "
+            "molecules that are left"
+        ) from None
     finally:
         pool.shutdown(cancel_futures=True)
 
 
-def _result(found: Future[np.ndarray] | np.ndarray) -> np.ndarray:
-    return found if isinstance(found, np.ndarray) else found.result()
+def _is_done(found: Future[_Found] | _Found) -> bool:
+    return isinstance(found, _Found) or found.done()
 
 
-def _finished(job: _Job, part: Part) -> np.ndarray:
-    return np.asarray(np.load(job.keys(part.number)))
+def _result(found: Future[_Found] | _Found) -> _Found:
+    return found if isinstance(found, _Found) else found.result()
+
+
+def _finished(job: _Job, part: Part) -> _Found:
+    kept = np.load(job.keys(part.number))
+    return _Found(kept[:, :-1], kept[:, -1] > 0)
 
 
 _own: tuple[_Job, Committee] | None = None  # of a process that predicts parts
@@ -233,57 +259,45 @@ def _prepare(job: _Job, model: str) -> None:
     _own = job, pretrained.load_committee(model)
 
 
-def _in_process(part: Part) -> np.ndarray:
+def _in_process(part: Part) -> _Found:
     assert _own is not None
     job, committee = _own
     return _predict(job, committee, part, torch.device("cpu"))
 
 
-def _predict(job: _Job, committee: Committee, part: Part, device: torch.device) -> np.ndarray:
+def _predict(job: _Job, committee: Committee, part: Part, device: torch.device) -> _Found:
     """Predict a part and write it; the values are written last, so a part that has them is complete."""
     molecules = committee.featurize(part.texts)
     answers = committee.answer(molecules, device)
-    values = np.full((len(part.texts), len(committee.names)), np.nan, dtype=np.float32)
-    values[molecules.rows] = answers.values
+    found = _Found(
+        np.full((len(part.texts), len(committee.names)), np.nan, np.float32),
+        np.full(len(part.texts), not job.in_domain),
+    )
+    found.values[molecules.rows] = answers.values
+    if job.in_domain and answers.near is not None:
+        found.listed[molecules.rows] = answers.near.inside
     cells = [[*[""] * (len(job.columns.header) - 1), NOT_A_MOLECULE] for _ in part.texts]
-    for row, found in zip(molecules.rows.tolist(), job.columns.rows(committee, answers), strict=True):
-        cells[row] = found
-    ranks = list(range(len(cells)))
-    if (order := job.order) is not None:
-        sorted_by = values[:, order.target].tolist()
-        ranks.sort(key=lambda row: order.key(sorted_by[row]))
+    for row, made in zip(molecules.rows.tolist(), job.columns.rows(committee, answers), strict=True):
+        cells[row] = made
+    rows = np.flatnonzero(found.listed)
+    if job.order is not None:
+        rows = rows[job.order.of(found.values[rows])[1]]
     with replacing(job.path(part.number)) as partial, partial.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, delimiter=job.delimiter, lineterminator="\n")
-        writer.writerows([*part.cells[row], *cells[row]] for row in ranks)
+        writer.writerows([*part.cells[row], *cells[row]] for row in rows.tolist())
     with replacing(job.keys(part.number)) as partial:
-        np.save(partial, values)
-    return values
+        np.save(partial, np.concatenate([found.values, found.listed[:, None].astype(np.float32)], axis=1))
+    return found
 
 
-def _lines(job: _Job, count: int) -> Iterator[str]:
+def _lines(job: _Job, found: Sequence[_Found]) -> Iterator[str]:
     """The lines of all parts: one part after another, or merged by their order."""
     if job.order is None:
-        for number in range(count):
+        for number in range(len(found)):
             with job.path(number).open(encoding="utf-8", newline="") as file:
                 yield from file
         return
-    streams = [_keyed(job, number) for number in range(count)]
-    yield from (line for _, _, line in heapq.merge(*streams))
-
-
-def _keyed(job: _Job, number: int) -> Iterator[tuple[float, tuple[int, int], str]]:
-    """(what it is sorted by, where it was, the line) of a part that is sorted."""
-    assert job.order is not None
-    values = np.load(job.keys(number))[:, job.order.target]
-    keys = sorted((job.order.key(float(value)), row) for row, value in enumerate(values))
-    with job.path(number).open(encoding="utf-8", newline="") as file:
-        for (key, row), record in zip(keys, csv.reader(file, delimiter=job.delimiter), strict=True):
-            yield key, (number, row), _record(record, job.delimiter)
-
-
-def _record(cells: Sequence[str], delimiter: str) -> str:
-    import io
-
-    text = io.StringIO()
-    csv.writer(text, delimiter=delimiter, lineterminator="\n").writerow(cells)
-    return text.getvalue()
+    listed = [part.values[part.listed] for part in found]
+    starts = np.cumsum([0, *map(len, listed)]).tolist()
+    files = [Sorted(job.path(number), values, starts[number]) for number, values in enumerate(listed)]
+    yield from merged(files, job.order, job.delimiter, job.folder)

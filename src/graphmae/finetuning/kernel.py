@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 from torch import Tensor
 
 WIDTH = 0.5  # what half the mean squared distance of descriptors is multiplied with
@@ -69,6 +68,8 @@ def fit_ridge(gram: np.ndarray, y: np.ndarray, prior: np.ndarray, ridge: float) 
 
     Molecules of which a target is not known do not count for it.
     """
+    from scipy.linalg import cho_factor, cho_solve
+
     dual = np.zeros(y.shape)
     patterns: dict[bytes, list[int]] = {}
     for target, column in enumerate(y.T):  # targets that were measured for the same molecules share a factorisation

@@ -10,13 +10,6 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
-from sklearn.ensemble import (
-    ExtraTreesRegressor,
-    HistGradientBoostingClassifier,
-    HistGradientBoostingRegressor,
-    RandomForestClassifier,
-    RandomForestRegressor,
-)
 from threadpoolctl import threadpool_limits
 from torch import Tensor
 
@@ -215,6 +208,8 @@ def _prior(values: np.ndarray, kind: Kind) -> float:
 
 
 def _boosting(x: np.ndarray, y: np.ndarray, kind: Kind, seed: int) -> tuple[Trees | None, np.ndarray]:
+    from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+
     parts, base = [], np.zeros(y.shape[1])
     make: Any = HistGradientBoostingClassifier if kind == "classification" else HistGradientBoostingRegressor
     for target, column in enumerate(y.T):
@@ -234,6 +229,8 @@ def _boosting(x: np.ndarray, y: np.ndarray, kind: Kind, seed: int) -> tuple[Tree
 
 
 def _forest(x: np.ndarray, y: np.ndarray, kind: Kind, seed: int) -> tuple[Trees | None, np.ndarray]:
+    from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+
     x = np.nan_to_num(x, nan=MISSING)
     most = OWN_FOREST if np.isfinite(y).mean() > 1 / 3 else OWN_FOREST_SPARSE
     if y.shape[1] > most:
@@ -258,6 +255,8 @@ def _shared_forest(x: np.ndarray, y: np.ndarray, kind: Kind, seed: int) -> Trees
 
     More than 32 targets are mixed at random into 32 first, which keeps how far apart molecules are (Joly et al. 2014).
     """
+    from sklearn.ensemble import ExtraTreesRegressor
+
     known = ~np.isnan(y)
     prior = np.array([_prior(column[~np.isnan(column)], kind) for column in y.T])
     filled = np.where(known, y, prior)

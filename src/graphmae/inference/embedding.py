@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
-from torch_geometric.data import Data
 
 from .. import kernels
 from ..batching import Batch, GraphStore
@@ -18,6 +18,9 @@ from ..methods import Method
 from ..runtime.device import resolve_device
 from ..runtime.errors import ConfigError, DataError, GraphMAEError, unknown
 from ..runtime.seed import preserved_randomness
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
 
 READOUTS = ("mean", "max", "sum")
 
@@ -87,6 +90,7 @@ def embed_graphs(
 
     >>> from graphmae import encoders
     >>> from graphmae.data import GraphSet
+    >>> from torch_geometric.data import Data
     >>> pair = Data(x=torch.eye(2), edge_index=torch.tensor([[0, 1], [1, 0]]))
     >>> graphs = GraphSet.from_list("pairs", [pair] * 3)
     >>> embed_graphs(encoders.GIN(2, hidden_channels=4), graphs, readout=("mean", "max")).shape

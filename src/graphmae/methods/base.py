@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from torch import Tensor, nn
-from torch_geometric.data import Data
 
 from .. import kernels
 from ..batching import Batch
@@ -15,6 +14,9 @@ from ..data.edge_data import EDGE_KEYS
 from ..encoders import Composed, Views
 from ..kernels import Adjacency
 from ..registry import Registry
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
 
 # Parts are made from sections of the recipe with these names, if the constructor has parameters of these names.
 # Its other parameters are the options of [method].
@@ -139,6 +141,8 @@ class Method(nn.Module):
         """The graph as the encoder sees it."""
         if self.views is None:
             return data
+        from torch_geometric.data import Data
+
         edges = {key: data[key] for key in ("edge_index", *EDGE_KEYS) if key in data}
         return Data(x=self.views.cpu().inputs(data.x, kernels.edges_of(data)), **edges)
 

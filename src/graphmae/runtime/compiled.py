@@ -9,13 +9,15 @@ child that is spawned, as by `graphmae run --jobs`, has no such limits.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
+from threadpoolctl import threadpool_limits
 
 try:
-    from numba import config, njit, set_num_threads
+    from numba import config, get_num_threads, njit, set_num_threads
 except ImportError:  # slower, and nothing else
     njit = None
 
@@ -41,8 +43,23 @@ if hasattr(os, "register_at_fork"):
 def limit_threads(count: int) -> None:
     """Use at most `count` cores in this process: several that each take all of them wait for one another endlessly."""
     torch.set_num_threads(count)
+    threadpool_limits(count, "blas")  # NumPy's products
     if njit is not None:
         set_num_threads(min(count, config.NUMBA_NUM_THREADS))
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """As many threads as before afterwards."""
+    of_torch, of_numba = torch.get_num_threads(), 1 if njit is None else get_num_threads()
+    with threadpool_limits(1, "blas"):
+        limit_threads(1)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(of_torch)
+            if njit is not None:
+                set_num_threads(of_numba)
 
 
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:

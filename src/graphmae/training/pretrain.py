@@ -6,12 +6,10 @@ import logging
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
-from torch_geometric.data import Batch as PyGBatch
-from torch_geometric.data import Data
 
 from .. import kernels
 from ..batching import Batch, GraphStore, Shuffled
@@ -32,6 +30,9 @@ from .optim import make_optimizer, make_schedule
 from .sampled import sampled_batches
 from .state import Outcome
 from .trainer import Batches, Trainer
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
 
 logger = logging.getLogger("graphmae")
 SAMPLE, SAMPLE_NODES = 64, 20_000  # at most as many graphs, and nodes of them, whose embeddings are looked at
@@ -159,6 +160,9 @@ def _side_by_side(graphs: Sequence[Data], device: torch.device, ids: Tensor) -> 
     if len(ids) == 1:
         one = graphs[int(ids)]
         return Batch(one.x.to(device), kernels.edges_of(one, device))
+    from torch_geometric.data import Batch as PyGBatch
+    from torch_geometric.data import Data
+
     keys = ("x", "edge_index", *EDGE_KEYS)
     joined = PyGBatch.from_data_list([Data(**{k: graphs[i][k] for k in keys if k in graphs[i]}) for i in ids.tolist()])
     return Batch(joined.x.to(device), kernels.edges_of(joined, device), joined.batch.to(device))
