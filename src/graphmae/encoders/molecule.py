@@ -147,7 +147,7 @@ class _Applied:
 
     def first(self, x: Tensor) -> Tensor:
         """[R, 2 · width] the first map without its bias, of the rows that are added up afterwards."""
-        return F.linear(x, self.block.conv.mlp.maps[0].weight)  # type: ignore[union-attr, index]
+        return kernels.mm(x, self.block.conv.mlp.maps[0].weight.t())  # type: ignore[union-attr, index]
 
     def hidden(self, y: Tensor, layer: Layer, first: int, last: int) -> Tensor:
         """The hidden rows of a stretch of the layer's own rows."""
@@ -165,9 +165,10 @@ class _Applied:
     def last(self, hidden: Tensor, out: Tensor | None = None) -> Tensor:
         """[n, width], into `out` where that is given."""
         if out is None or self.bias is None or not isinstance(self.rest, nn.ReLU):
-            made = self.rest(F.linear(hidden, self.weight, self.bias))
+            made = kernels.mm(hidden, self.weight.t())
+            made = self.rest(made if self.bias is None else made.add_(self.bias))
             return made if out is None else out.copy_(made)
-        return torch.addmm(self.bias, hidden, self.weight.t(), out=out).relu_()
+        return kernels.mm(hidden, self.weight.t(), out).add_(self.bias).relu_()
 
 
 def _is_relu(rest: nn.Module) -> bool:

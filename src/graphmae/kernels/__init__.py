@@ -45,9 +45,11 @@ __all__ = [
     "dropout",
     "dropped_rows",
     "edges_of",
+    "filled_up",
     "has",
     "layer_norm",
     "lookup",
+    "mm",
     "parted",
     "plain",
     "pool",
@@ -192,6 +194,17 @@ def column_sums(a: Tensor, b: Tensor | None = None) -> Tensor:
     """[channels]: Σ_r a[r] · b[r] over the rows of `a` and `b` [N, channels] (`b` None: 1). Without a gradient."""
     with torch.no_grad():
         return _implementation(a).column_sums(a, b)
+
+
+def mm(a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor:
+    """`a` [n, k] · `b` [k, m], into `out` where that is given; without a gradient."""
+    with torch.no_grad():
+        return _implementation(a).mm(a, b, out)
+
+
+def filled_up(x: Tensor) -> Tensor:
+    """`x` [n, k], with rows of zeros up to a number of rows that `mm` is fast with."""
+    return _implementation(x).filled_up(x)
 
 
 def parted(count: int, split: int, device: torch.device | str) -> tuple[Tensor, Tensor, Tensor]:

@@ -34,6 +34,14 @@ def aggregate(
     return out if own is None or table is None else out + (own.detach().to(table.dtype) @ table).unsqueeze(1)
 
 
+def mm(a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor:
+    return torch.mm(a, b) if out is None else torch.mm(a, b, out=out)
+
+
+def filled_up(x: Tensor) -> Tensor:
+    return x
+
+
 def lookup(adj: Adjacency, value: Tensor, rows: Tensor, table: Tensor, p: float) -> Tensor:
     begin, count = adj.crow[rows].long(), (adj.crow[rows + 1] - adj.crow[rows]).long()
     row = torch.repeat_interleave(count)

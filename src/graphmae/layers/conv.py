@@ -114,7 +114,7 @@ class _ProjectHeads(Function):
         ctx.save_for_backward(x, weight)
         out = x.new_empty(x.size(0), weight.size(0), weight.size(1))
         for h in range(weight.size(0)):
-            torch.mm(x[:, h], weight[h].t(), out=out[:, h])
+            kernels.mm(x[:, h], weight[h].t(), out[:, h])
         return out
 
     @staticmethod
@@ -123,8 +123,8 @@ class _ProjectHeads(Function):
         x, weight = ctx.saved_tensors
         gx, gweight = torch.empty_like(x), torch.empty_like(weight)
         for h in range(weight.size(0)):
-            torch.mm(grad[:, h], weight[h], out=gx[:, h])
-            torch.mm(grad[:, h].t(), x[:, h], out=gweight[h])
+            kernels.mm(grad[:, h], weight[h], gx[:, h])
+            kernels.mm(grad[:, h].t(), x[:, h], gweight[h])
         return gx, gweight
 
 

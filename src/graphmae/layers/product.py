@@ -50,6 +50,27 @@ class _Biased(Function):
         return gx, grad.t() @ x, kernels.column_sums(grad) if ctx.needs_input_grad[2] else None
 
 
+class _Plain(Function):
+    """x · Wᵀ (+ b) and its gradients on the CPU, by the product that is fastest there."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        ctx.save_for_backward(x, weight)
+        out = kernels.mm(x, weight.t())
+        return out if bias is None else out.add_(bias)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        x, weight = ctx.saved_tensors
+        of_x, of_weight, of_bias = ctx.needs_input_grad
+        return (
+            kernels.mm(grad, weight) if of_x else None,
+            kernels.mm(grad.t(), x) if of_weight else None,
+            grad.sum(0) if of_bias else None,
+        )
+
+
 class _Aligned(Function):
     """x · Wᵀ where tensor cores do not like the number of outputs: computed a few columns wider, much faster."""
 
@@ -70,6 +91,11 @@ class _Aligned(Function):
 def product(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """`x` [N, in] · `weight` [out, in]ᵀ + `bias` [out]."""
     if not half_products() or x.dtype != torch.float32:
+        eager = not torch.is_autocast_enabled("cpu") and not torch.compiler.is_compiling()
+        if x.device.type == "cpu" and x.dim() == 2 and eager:
+            filled = kernels.filled_up(x)
+            out = _Plain.apply(filled, weight, bias)
+            return out if filled is x else out[: x.size(0)]
         plain = x.is_cuda and x.dim() == 2 and not torch.is_autocast_enabled("cuda")
         if plain and bias is None and weight.size(0) % ALIGNED and min(weight.shape) > 4 * ALIGNED:
             return _Aligned.apply(x, weight)
@@ -82,7 +108,7 @@ def product(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 def times(a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor:
     """`a` · `b` in the precision of `product`, without a gradient, written to `out` where that is given."""
     if not half_products() or a.dtype != torch.float32:
-        return torch.mm(a, b) if out is None else torch.mm(a, b, out=out)
+        return kernels.mm(a, b, out)
     found = a.to(torch.bfloat16) @ b.to(torch.bfloat16)
     return found.float() if out is None else out.copy_(found)
 

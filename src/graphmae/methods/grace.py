@@ -10,6 +10,7 @@ from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
+from .. import kernels
 from ..batching import Batch
 from ..layers import MLP
 from ..runtime.errors import ConfigError
@@ -102,7 +103,7 @@ class _InfoNCE(Function):
 
 def _at_once(u: Tensor, v: Tensor, temperature: float) -> tuple[Tensor, Tensor, Tensor]:
     """The loss summed over nodes, and its gradients times τ; every similarity is computed once."""
-    cross, ours, theirs = (((a / temperature) @ b.t()).exp_() for a, b in ((u, v), (u, u), (v, v)))
+    cross, ours, theirs = (kernels.mm(a / temperature, b.t()).exp_() for a, b in ((u, v), (u, u), (v, v)))
     for own in (ours, theirs):
         own.fill_diagonal_(0)
     positive = (u * v).sum(1) / temperature
@@ -110,8 +111,8 @@ def _at_once(u: Tensor, v: Tensor, temperature: float) -> tuple[Tensor, Tensor, 
     loss = (sums[0].log() + sums[1].log() - 2 * positive).sum()
     share_u, share_v = (1 / total.unsqueeze(1) for total in sums)
     cross.mul_(share_u + share_v.t())
-    grad_u = cross @ v + ours.mul_(share_u + share_u.t()) @ u - 2 * v
-    grad_v = cross.t() @ u + theirs.mul_(share_v + share_v.t()) @ v - 2 * u
+    grad_u = kernels.mm(cross, v) + kernels.mm(ours.mul_(share_u + share_u.t()), u) - 2 * v
+    grad_v = kernels.mm(cross.t(), u) + kernels.mm(theirs.mul_(share_v + share_v.t()), v) - 2 * u
     return loss, grad_u, grad_v
 
 

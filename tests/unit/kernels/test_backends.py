@@ -16,8 +16,8 @@ from graphmae.runtime.device import numerics
 
 README = (Path(kernels.__file__).parent / "README.md").read_text()
 SHARED = (
-    "aggregate", "attend", "batch_norm", "column_sums", "cosine", "dropout", "dropped_rows", "layer_norm", "lookup",
-    "parted", "pool", "prelu",
+    "aggregate", "attend", "batch_norm", "column_sums", "cosine", "dropout", "dropped_rows", "filled_up", "layer_norm",
+    "lookup", "mm", "parted", "pool", "prelu",
 )  # fmt: skip
 
 

@@ -24,7 +24,7 @@ def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.mark.parametrize("product", ["import os, signal; os.kill(os.getpid(), signal.SIGILL)", "raise RuntimeError"])
 def test_it_is_refused_where_it_fails(product: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bfloat16, "_cpu_flags", lambda: {"amx_bf16"})
+    monkeypatch.setattr(bfloat16, "cpu_flags", lambda: {"amx_bf16"})
     monkeypatch.setattr(bfloat16, "PRODUCT", product)
     for precision in ("bf16", "amp-bf16"):
         with pytest.raises(InputError, match="ONEDNN_MAX_CPU_ISA"), numerics(CPU, precision):
@@ -39,6 +39,6 @@ def test_it_is_refused_where_it_fails(product: str, monkeypatch: pytest.MonkeyPa
 def test_it_is_allowed_where_it_works_or_is_not_announced(
     flags: set[str], product: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bfloat16, "_cpu_flags", lambda: flags)
+    monkeypatch.setattr(bfloat16, "cpu_flags", lambda: flags)
     monkeypatch.setattr(bfloat16, "PRODUCT", product)
     bfloat16.check_bfloat16()

@@ -11,6 +11,7 @@ from .dropout import dropout, dropped_rows
 from .lookup import lookup
 from .norm import batch_norm, layer_norm, prelu
 from .pool import pool
+from .product import filled_up, mm
 
 __all__ = [
     "aggregate",
@@ -20,8 +21,10 @@ __all__ = [
     "cosine",
     "dropout",
     "dropped_rows",
+    "filled_up",
     "layer_norm",
     "lookup",
+    "mm",
     "parted",
     "pool",
     "prelu",

@@ -1,6 +1,6 @@
 """The kernels for CUDA: Triton programs over rows, so that no edge × channel tensor exists."""
 
-from ..reference import dropout, lookup, pool
+from ..reference import dropout, filled_up, lookup, mm, pool
 from .adam import adam_step
 from .aggregate import aggregate
 from .attend import attend
@@ -25,8 +25,10 @@ __all__ = [
     "cosine",
     "dropout",
     "dropped_rows",
+    "filled_up",
     "layer_norm",
     "lookup",
+    "mm",
     "parted",
     "pool",
     "prelu",
