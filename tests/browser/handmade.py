@@ -6,6 +6,7 @@ import numpy as np
 
 from graphmae.reporting.page import (
     Curve,
+    Explained,
     Facet,
     Points,
     Prediction,
@@ -20,6 +21,8 @@ from graphmae.reporting.page import (
 HOSTILE = "</script><img src=x onerror=\"document.body.dataset.hacked='1'\">"
 # Ethanol as data.molecules.sketches packs it: three atoms with places, two bonds.
 ETHANOL = bytes([3, 0, 0, 0, 0, 8, 18, 10, 0, 8, 36, 0, 1, 8, 0, 1, 1, 1, 2, 1])
+
+SVG = "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 9 9'><circle cx='4' cy='4' r='3' fill='#c33'/></svg>"
 
 
 def points(count: int = 400, hostile: str = HOSTILE, molecules: bool = True) -> Points:
@@ -77,6 +80,7 @@ def sheet(name: str = "mine", hostile: str = HOSTILE, molecules: bool = True, ra
             Prediction(hostile, "classification", truth, np.clip(0.6 * truth + 0.4 * rng.random(200), 0, 1)),
             Prediction("solubility", "regression", values, values + 0.3 * rng.normal(size=150)),
         ],
+        explained=[Explained(hostile, [(f"{hostile}: measured 1", SVG), ("another", SVG)])],
         machine=[("hardware", hostile)],
         notes=[hostile],
     )

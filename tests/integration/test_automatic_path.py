@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import csv
 import json
 import pickle
+import re
 from pathlib import Path
 
 import numpy as np
@@ -190,6 +192,19 @@ def test_molecules_out_of_the_domain_are_left_out_where_that_is_asked(runs: Path
     assert values.isnan().tolist() == [[False], [False], [True], [False], [False]]
     with pytest.raises(InputError, match="in_domain are for a table that is written"):
         gm.predict(runs / "numbers", tmp_path / "new.smi", in_domain=True)
+
+
+def test_the_page_of_a_run_shows_which_atoms(runs: Path, tmp_path: Path) -> None:
+    page = gm.report(runs / "classes", tmp_path / "page.html").read_text()
+    titles = [page.index(f"nitrogen: {title}") for title in ("predicted highest", "furthest from what was measured")]
+    assert titles == sorted(titles)
+    captions = re.findall(r"<figcaption>(m\d+): measured ([01]), predicted ([\d.]+)</figcaption>", page)
+    assert len(captions) == len({name for name, _, _ in captions}) == 12
+    highest, furthest = (np.array([[float(a), float(b)] for _, a, b in part]) for part in (captions[:8], captions[8:]))
+    assert (np.diff(highest[:, 1]) <= 0).all() and (furthest[:, 1] <= highest[:, 1].min()).all()
+    assert (np.diff(np.abs(furthest[:, 0] - furthest[:, 1])) <= 1e-3).all()
+    pictures = [base64.b64decode(text).decode() for text in re.findall(r"svg\+xml;base64,([^\"]+)\"", page)]
+    assert len(pictures) == 12 and all("<svg" in text and "ellipse" in text for text in pictures)
 
 
 def test_a_predictor_that_learned_nothing_says_so(assay: Path, tmp_path: Path) -> None:

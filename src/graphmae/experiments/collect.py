@@ -13,10 +13,12 @@ import torch
 
 from .. import pretrained
 from ..data import REGISTRY, Dataset
+from ..data.molecules.drawing import atoms_as_svg
 from ..data.open import open_dataset
 from ..finetuning import AutomaticPredictor, Committee, Predictor
+from ..finetuning.contributions import contributions
 from ..reporting import records
-from ..reporting.page import Prediction, Sheet
+from ..reporting.page import Explained, Prediction, Sheet
 from ..results import Result
 from ..runtime.device import numerics
 from ..runtime.errors import DataError, InputError
@@ -25,6 +27,7 @@ from .folder import RunFolder
 from .points import points_of
 
 MOST_NODES = 1_000_000  # of which a map can be made; it shows a sample
+HIGHEST, FURTHEST = 8, 4  # molecules of which the page shows what their atoms contribute
 ROLES = ("id", "source", "target", "weight", "time", "label", "split")
 logger = logging.getLogger("graphmae")
 
@@ -102,7 +105,11 @@ def _with_model(
             points, spectrum = points_of(
                 model.encoder, dataset, device, readout=model.readout.split("+"), nodes=nodes, columns=columns
             )
-            sheet = replace(sheet, predictions=_predictions(pretrained.load_committee(folder.path), dataset, device))
+            committee = pretrained.load_committee(folder.path)
+            asked = _asked(committee, dataset, device)
+            sheet = replace(
+                sheet, predictions=_predictions(committee, *asked[1:]), explained=_explained(committee, dataset, *asked)
+            )
         else:
             readout = str(recipe.get("evaluation", {}).get("readout", "mean")).split("+")
             points, spectrum = points_of(
@@ -144,16 +151,51 @@ def _node_table(recipe: Mapping[str, Any], data: Any) -> Any:
     return section.get({"tables": "nodes", "assay": "path"}.get(str(section.get("name")), "")) or None
 
 
-def _predictions(committee: Committee, dataset: Any, device: torch.device) -> list[Prediction]:
-    """Of the test molecules, by the models of all seeds: one entry for every target that was measured there."""
-    test, out = dataset.split["test"], []
+def _asked(committee: Committee, dataset: Any, device: torch.device) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(positions of the test molecules, what was measured [m, T], what the models of all seeds predict [m, T])."""
+    test = dataset.split["test"]
     read = committee.featurize([dataset.smiles[i] for i in test])
-    answers = committee.answer(read, device).values
+    test = test[read.rows]
+    return test, np.asarray(dataset.scored, dtype="float64")[test], committee.answer(read, device).values
+
+
+def _predictions(committee: Committee, truth: np.ndarray, answers: np.ndarray) -> list[Prediction]:
+    """One entry for every target that was measured of a test molecule."""
+    out = []
     for column, name in enumerate(committee.names):
-        measured, predicted = dataset.scored[test[read.rows], column], answers[:, column]
+        measured, predicted = truth[:, column], answers[:, column]
         known = ~np.isnan(measured)
         if known.any():
             out.append(
                 Prediction(name, committee.kind, measured[known].astype("float64"), predicted[known].astype("float64"))
             )
     return out
+
+
+def _explained(
+    committee: Committee, dataset: Any, test: np.ndarray, truth: np.ndarray, answers: np.ndarray
+) -> list[Explained]:
+    """Test molecules whose first target is predicted highest, and others that are furthest from what was measured."""
+    name, measured, predicted = committee.names[0], truth[:, 0], answers[:, 0]
+    known = np.flatnonzero(~np.isnan(measured))
+    highest = known[np.argsort(-predicted[known], kind="stable")][:HIGHEST]
+    others = np.setdiff1d(known, highest)
+    furthest = others[np.argsort(-np.abs(predicted - measured)[others], kind="stable")][:FURTHEST]
+    ids = dataset.ids or dataset.smiles
+
+    def shown(title: str, rows: np.ndarray) -> Explained:
+        found = contributions(committee, [dataset.smiles[test[row]] for row in rows])
+        return Explained(
+            f"{name}: {title}",
+            [
+                (
+                    f"{ids[test[row]]}: measured {measured[row]:.4g}, predicted {predicted[row]:.3g}",
+                    atoms_as_svg(one.smiles, one.atoms[:, 0]),
+                )
+                for row, one in zip(rows, found, strict=True)
+                if one is not None
+            ],
+        )
+
+    groups = [shown("predicted highest", highest), shown("furthest from what was measured", furthest)]
+    return [group for group in groups if group.molecules]

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from browser.handmade import HOSTILE, points, sheet
+from browser.handmade import HOSTILE, SVG, points, sheet
 from graphmae.reporting import page
 from graphmae.reporting.page import Curve, Score, Setting, Sheet
 from graphmae.reporting.page.charts import charts_of
@@ -67,6 +67,14 @@ def test_names_are_text_everywhere(name: str) -> None:
     assert not handlers
     ids = json.loads(hostile.data)["maps"]["0"]["ids"]
     assert ids[0] == f"0 {name}".strip().encode("utf-8", "replace").decode()
+
+
+def test_pictures_of_molecules_are_images_that_the_policy_allows() -> None:
+    found = seen(page.render([sheet(hostile=HOSTILE)])).tags
+    images = [attributes for tag, attributes in found if tag == "img"]
+    assert len(images) == 2 and all((each["src"] or "").startswith("data:image/svg+xml;base64,") for each in images)
+    assert base64.b64decode((images[0]["src"] or "").partition(",")[2]).decode() == SVG
+    assert (images[0]["alt"] or "").startswith(HOSTILE)
 
 
 def test_the_policy_allows_this_script_this_style_and_nothing_else() -> None:

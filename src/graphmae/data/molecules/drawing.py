@@ -11,6 +11,7 @@ from ...runtime.files import replacing
 from .smiles import rdkit
 
 FORMATS = (".svg", ".png")
+WIDTH, HEIGHT = 300, 260  # of one molecule
 RAISES, LOWERS = (0.80, 0.24, 0.20), (0.20, 0.40, 0.80)  # red and blue, told apart also by those who see no green
 
 
@@ -21,6 +22,19 @@ def draw_atoms(
 
     The darkest atom of a molecule has its largest weight; what is drawn is written to `out` (.svg, .png).
     """
+    text = _drawn(out.suffix == ".svg", smiles, weights, legends, columns)
+    with replacing(out) as partial:
+        partial.write_bytes(text.encode() if isinstance(text, str) else text)
+
+
+def atoms_as_svg(smiles: str, weights: np.ndarray) -> str:
+    """One molecule, as `draw_atoms` shades it."""
+    return str(_drawn(True, [smiles], [weights], [""], 1))
+
+
+def _drawn(
+    is_svg: bool, smiles: Sequence[str], weights: Sequence[np.ndarray], legends: Sequence[str], columns: int
+) -> str | bytes:
     chem = rdkit()
     from rdkit.Chem import rdDepictor
     from rdkit.Chem.Draw import rdMolDraw2D
@@ -29,9 +43,8 @@ def draw_atoms(
     for molecule in molecules:
         rdDepictor.Compute2DCoords(molecule)
     columns = max(1, min(columns, len(molecules)))
-    width, height = columns * 300, -(-len(molecules) // columns) * 260
-    make = rdMolDraw2D.MolDraw2DSVG if out.suffix == ".svg" else rdMolDraw2D.MolDraw2DCairo
-    canvas = make(width, height, 300, 260)
+    make = rdMolDraw2D.MolDraw2DSVG if is_svg else rdMolDraw2D.MolDraw2DCairo
+    canvas = make(columns * WIDTH, -(-len(molecules) // columns) * HEIGHT, WIDTH, HEIGHT)
     options = canvas.drawOptions()
     options.legendFontSize = 16  # type: ignore[assignment]
     options.useBWAtomPalette()
@@ -44,9 +57,8 @@ def draw_atoms(
         highlightBonds=[[] for _ in molecules],
     )
     canvas.FinishDrawing()
-    text = canvas.GetDrawingText()
-    with replacing(out) as partial:
-        partial.write_bytes(text.encode() if isinstance(text, str) else text)
+    text: str | bytes = canvas.GetDrawingText()
+    return text
 
 
 def _shades(weights: np.ndarray) -> dict[int, tuple[float, float, float]]:

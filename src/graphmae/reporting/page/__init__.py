@@ -9,11 +9,11 @@ from typing import Any
 
 from .charts import Chart, charts_of
 from .data import page_data
-from .pack import json_for_html, sha256_source
-from .sheet import Curve, Facet, Points, Prediction, Purity, Score, Setting, Sheet, Spectrum, Table
+from .pack import base64_text, json_for_html, sha256_source
+from .sheet import Curve, Explained, Facet, Points, Prediction, Purity, Score, Setting, Sheet, Spectrum, Table
 
 __all__ = [
-    "Curve", "Facet", "Points", "Prediction", "Purity", "Score", "Setting", "Sheet", "Spectrum", "Table",
+    "Curve", "Explained", "Facet", "Points", "Prediction", "Purity", "Score", "Setting", "Sheet", "Spectrum", "Table",
     "asset", "render",
 ]  # fmt: skip
 # In the order they are joined: each may use what those before it define.
@@ -23,6 +23,7 @@ SECTIONS = {
     "map": "Embedding map",
     "quality": "The embedding",
     "predictions": "Predictions",
+    "atoms": "Which atoms",
     "training": "Training",
 }
 
@@ -49,6 +50,7 @@ def render(sheets: Sequence[Sheet], title: str = "", made: datetime | None = Non
     loader = DictLoader({name: asset(name) for name in ("page.html", "parts.html")})
     environment = Environment(autoescape=True, undefined=StrictUndefined, loader=loader, trim_blocks=True,
                               lstrip_blocks=True)  # fmt: skip
+    environment.filters["base64"] = base64_text
     return environment.get_template("page.html").render(
         title=title or " · ".join(sheet.title for sheet in named[:3]) or "graphmae",
         policy=policy(style, script),
@@ -118,6 +120,8 @@ def _side_by_side(columns: Sequence[Sequence[tuple[str, str]]]) -> list[tuple[st
 def _has(section: str, charts: Sequence[Chart], sheets: Sequence[Sheet]) -> bool:
     if section == "map":
         return any(sheet.points for sheet in sheets)
+    if section == "atoms":
+        return any(sheet.explained for sheet in sheets)
     if section == "scores":
         return any(sheet.scores or sheet.tables for sheet in sheets)
     return any(chart.section == section for chart in charts)

@@ -52,6 +52,15 @@ def packed(array: np.ndarray) -> dict[str, Any]:
     }
 
 
+def base64_text(text: str) -> str:
+    """Text as a data URL has it.
+
+    >>> base64_text("<svg/>")
+    'PHN2Zy8+'
+    """
+    return base64.b64encode(text.encode()).decode()
+
+
 def whole_numbers(array: np.ndarray) -> np.ndarray:
     """The same whole numbers, none negative, in the narrowest type."""
     highest = int(array.max()) if array.size else 0

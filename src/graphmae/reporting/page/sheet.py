@@ -151,6 +151,19 @@ class Prediction:
 
 
 @dataclass(frozen=True)
+class Explained:
+    """Test molecules whose atoms are shaded by what they contribute to the prediction.
+
+    Attributes:
+        title: what they have in common.
+        molecules: of each what it is called, what was measured and what is predicted; and its picture (SVG).
+    """
+
+    title: str
+    molecules: Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True)
 class Sheet:
     """One run on the page. Whatever a run does not have stays empty, and `notes` say why."""
 
@@ -167,5 +180,6 @@ class Sheet:
     points: Points | None = None
     spectrum: Spectrum | None = None
     predictions: Sequence[Prediction] = ()
+    explained: Sequence[Explained] = ()
     machine: Sequence[tuple[str, str]] = ()
     notes: Sequence[str] = field(default_factory=tuple)
