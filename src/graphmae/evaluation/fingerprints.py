@@ -17,6 +17,8 @@ from .metrics import regression_errors, roc_auc
 
 FINGERPRINT_ROWS = ("ecfp-linear", "ecfp-forest")
 TREES = 100
+MANY_ROWS = 5_000  # above which forests are grown on what is not zero alone,
+MOSTLY_ZERO = 0.1  # where so few values are not
 logger = logging.getLogger("graphmae")
 
 
@@ -47,7 +49,7 @@ def _scores(assay: Assay, row: str) -> np.ndarray:
             out[others, column] = 0.0 if not len(known) else values[known[0]]
             continue
         model = _model(row, assay.kind)
-        model.fit(features[known], values[known])
+        model.fit(features[known] if row == "ecfp-linear" else by_column(features[known]), values[known])
         rows = features[others]
         out[others, column] = model.predict_proba(rows)[:, 1] if assay.kind == "classification" else model.predict(rows)
         if time.monotonic() - shown > 10:
@@ -63,6 +65,14 @@ def _scores(assay: Assay, row: str) -> np.ndarray:
         else:
             found.append(float(roc_auc(guess[rows], truth[rows]).nanmean()))
     return np.array([*found, float(absolute) if assay.kind == "regression" else np.nan])
+
+
+def by_column(x: np.ndarray) -> np.ndarray | scipy.sparse.csc_matrix:
+    """The same table as forests read it fastest: column by column, and of many rows that are mostly zero the rest alone
+    (the same trees five to ten times faster for 40,000 fingerprints; for 1,500 it would be slower)."""
+    if len(x) > MANY_ROWS and np.count_nonzero(x) < x.size * MOSTLY_ZERO:
+        return scipy.sparse.csc_matrix(x)
+    return np.asfortranarray(x)
 
 
 def _model(row: str, kind: str) -> LogisticRegression | Ridge | RandomForestClassifier | RandomForestRegressor:

@@ -231,6 +231,8 @@ def _boosting(x: np.ndarray, y: np.ndarray, kind: Kind, seed: int) -> tuple[Tree
 def _forest(x: np.ndarray, y: np.ndarray, kind: Kind, seed: int) -> tuple[Trees | None, np.ndarray]:
     from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
+    from ..evaluation.fingerprints import by_column
+
     x = np.nan_to_num(x, nan=MISSING)
     most = OWN_FOREST if np.isfinite(y).mean() > 1 / 3 else OWN_FOREST_SPARSE
     if y.shape[1] > most:
@@ -246,7 +248,7 @@ def _forest(x: np.ndarray, y: np.ndarray, kind: Kind, seed: int) -> tuple[Trees 
         model: Any = RandomForestRegressor(trees, max_features=0.33, n_jobs=-1, random_state=seed)
         if kind == "classification":
             model = RandomForestClassifier(trees, n_jobs=-1, random_state=seed)
-        parts.append(of_forest(model.fit(x[known], values), target, y.shape[1]))
+        parts.append(of_forest(model.fit(by_column(x[known]), values), target, y.shape[1]))
     return joined(parts) if parts else None, base
 
 
@@ -256,6 +258,8 @@ def _shared_forest(x: np.ndarray, y: np.ndarray, kind: Kind, seed: int) -> Trees
     More than 32 targets are mixed at random into 32 first, which keeps how far apart molecules are (Joly et al. 2014).
     """
     from sklearn.ensemble import ExtraTreesRegressor
+
+    from ..evaluation.fingerprints import by_column
 
     known = ~np.isnan(y)
     prior = np.array([_prior(column[~np.isnan(column)], kind) for column in y.T])
@@ -268,7 +272,7 @@ def _shared_forest(x: np.ndarray, y: np.ndarray, kind: Kind, seed: int) -> Trees
     if wanted.shape[1] > MOST_GROWN_ON:
         mixed = np.random.default_rng(seed).standard_normal((wanted.shape[1], MOST_GROWN_ON))
         wanted = wanted @ (mixed / np.sqrt(MOST_GROWN_ON))
-    grown = of_forest(model.fit(x, wanted))
+    grown = of_forest(model.fit(by_column(x), wanted))
     sums, counts = np.zeros((2, len(grown.values), y.shape[1]))
     measured = np.where(known, y, 0.0)
     for leaf in grown.leaves(x).T:  # leaves of one tree: every row is in one of them
