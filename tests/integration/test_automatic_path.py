@@ -95,6 +95,48 @@ def test_members_are_compared_inside_and_scored_once_on_the_test_part(runs: Path
     assert 80 < numbers["chosen"]["coverage"]["inner"] < 97
 
 
+def test_a_second_predictor_learns_from_the_test_part_too_and_the_scores_are_of_the_first(
+    checkpoint: Path, assay: Path, runs: Path, tmp_path: Path
+) -> None:
+    given = [
+        str(checkpoint),
+        str(assay),
+        "-t",
+        "length",
+        "--split",
+        "random",
+        "--refit",
+        "--out",
+        str(tmp_path / "run"),
+    ]
+    done = CliRunner().invoke(app, ["finetune", *given, *[word for key in QUICK for word in ("--set", key)]])
+    assert done.exit_code == 0, done.output
+    assert f"graphmae predict {tmp_path / 'run' / 'final'} new.csv" in done.output.replace("\n", " ")
+    first, plain = (json.loads((path / "result.json").read_text()) for path in (tmp_path / "run", runs / "numbers"))
+    assert first["runs"][0]["rows"] == plain["runs"][0]["rows"]
+    table = list(csv.DictReader(assay.open()))
+    parts = list(csv.DictReader((tmp_path / "run" / "split.csv").open()))
+    tested = [table[int(row["row"]) - 1] for row in parts if row["part"] == "test"]
+    texts, truth = [row["smiles"] for row in tested], np.array([float(row["length"]) for row in tested])
+    before, after = (gm.predict(path, texts, details=True) for path in (tmp_path / "run", tmp_path / "run" / "final"))
+    assert before["length_predicted"] == gm.predict(runs / "numbers", texts, details=True)["length_predicted"]
+    assert (
+        max(before["tanimoto"]) < 1
+        and min(after["tanimoto"]) == 1
+        and after["nearest_id"] == [r["name"] for r in tested]
+    )
+    error = [np.abs(np.array(found["length_predicted"]) - truth).mean() for found in (before, after)]
+    assert error[1] < 0.9 * error[0]
+    config = json.loads((tmp_path / "run" / "final" / "seed-0" / "config.json").read_text())
+    assert config["weights"] == first["runs"][0]["chosen"]["weights"] and config["trained_on"]["molecules"] == len(
+        table
+    )
+    assert "of the test part were learned from" in (tmp_path / "run" / "final" / "seed-0" / "README.md").read_text()
+    assert not list((tmp_path / "run").rglob("state*"))
+    with pytest.raises(ConfigError, match=r"finetune\.refit needs finetune\.members"):
+        gm.finetune(checkpoint, assay, ["length"], tmp_path / "x", overrides=["finetune.members=[]"], refit=True)
+
+
 def test_all_seeds_predict_together_and_a_saved_predictor_is_the_same(runs: Path) -> None:
     texts = ["NCCc1ccccc1", "no molecule", "OCCC1CCCCC1"]
     single = [gm.predict(runs / "classes" / f"seed-{seed}", texts) for seed in (0, 1)]

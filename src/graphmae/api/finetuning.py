@@ -30,6 +30,7 @@ def finetune(
     overrides: Iterable[str] = (),
     device: str = "auto",
     resume: bool = False,
+    refit: bool = False,
     report: bool = False,
     progress: bool = True,
 ) -> Result:
@@ -42,10 +43,12 @@ def finetune(
     `targets` are columns of zeros and ones, or of numbers, with empty cells where nothing was measured; without them
     the one column of numbers is it. `split` is "scaffold", "random", "time:COLUMN", "group:COLUMN", or a column that
     says train, val or test. With overrides=["data.repeats=5"] five splits are drawn and run; the result is over them.
+    With `refit` the predictor is fitted to all molecules once its scores are known; that one is in OUT/final.
 
     >>> result = finetune("runs/molecules", "assay.csv", ["active"], out="runs/assay")  # doctest: +SKIP
     >>> predict("runs/assay", ["CCO", "c1ccccc1"])  # doctest: +SKIP
     """
+    overrides = [*overrides, *(["finetune.refit=true"] if refit else [])]
     made = assay_recipe(checkpoint, table, targets, smiles, split, overrides)
     display = Progress() if progress else quiet
     folder = RunFolder.of(out, made.id, resume)

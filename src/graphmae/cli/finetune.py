@@ -39,6 +39,10 @@ def finetune(
     seeds: Seeds = "0",
     set_: Set = [],  # noqa: B006
     resume: Annotated[bool, typer.Option("--resume", help="Go on with an interrupted run.")] = False,
+    refit: Annotated[
+        bool,
+        typer.Option("--refit", help="Learn from the test part too, once it is scored; that model is in OUT/final."),
+    ] = False,
     device: Device = "auto",
     import_: Import = [],  # noqa: B006
     report: Report = False,
@@ -53,9 +57,10 @@ def finetune(
     data.kind=regression forces it. >10000 is a bound, n.d. and empty cells are left out, salts are removed, rows of the
     same molecule merged; what was guessed or left out is reported, and listed in refused.csv and split.csv of the run.
     Molecules are divided 80/10/10 by scaffold; the last part is predicted once, at the end, and never learned from.
-    More choices by --set: finetune.members='["ecfp-forest"]' names the models, [] fine-tunes the encoder alone as
-    published (finetune.mode, finetune.epochs, finetune.lr, finetune.balance); data.transform=pIC50,
-    data.censored=drop, data.duplicates=keep, data.standardize=false.
+    --refit then makes a second model that learns from that part too: the one for new molecules. More choices by --set:
+    finetune.members='["ecfp-forest"]' names the models, [] fine-tunes the encoder alone as published (finetune.mode,
+    finetune.epochs, finetune.lr, finetune.balance); data.transform=pIC50, data.censored=drop, data.duplicates=keep,
+    data.standardize=false.
 
     Example: graphmae finetune runs/molecules assay.csv --smiles SMILES --targets active,toxic --out runs/assay
 
@@ -70,7 +75,7 @@ def finetune(
     api.check_assay(table, names, smiles, split, set_)
     result = api.finetune(
         checkpoint, table, names, folder, smiles=smiles, split=split, seeds=numbers, overrides=set_, device=device,
-        resume=resume, report=report,
+        resume=resume, refit=refit, report=report,
     )  # fmt: skip
     if json_:
         print_json(result.summary())
@@ -87,8 +92,14 @@ def finetune(
         spread = f"{shown(result.mean, result.metric)} ± {shown(half, result.metric)}"
         typer.echo(f"{repeats} splits, each with a model of its own: {result.metric} {spread} (95 % interval)")
     model = folder / "repeat-0" if repeats else folder
-    following = shlex.join(["graphmae", "predict", str(model), "new.csv", "-o", "predictions.csv"])
-    typer.echo(f"The model is in {model}. Next: {following}")
+    final = model / "final"
+    where = f"The model is in {model}."
+    if final.is_dir():
+        where = f"The scores are of the model in {model}. Take {final} for new molecules: it learned from all of these."
+    following = shlex.join(
+        ["graphmae", "predict", str(final if final.is_dir() else model), "new.csv", "-o", "predictions.csv"]
+    )
+    typer.echo(f"{where} Next: {following}")
     if report:
         print_report(folder / "report.html")
 

@@ -183,6 +183,7 @@ class Finetune:
     folds: int = 4  # of the training part, in which members are compared
     search: bool = True  # compare ways to fine-tune the encoder of an automatic predictor; else mode, lr, dropout hold
     level: float = 0.9  # of the intervals an automatic predictor gives for numbers
+    refit: bool = False  # once the test part is scored, fit an automatic predictor to it too; that one is in OUT/final
     rule: Literal["last", "best-validation"] = "last"  # which epoch's model is kept and reported
     # "frozen": a linear model on the embeddings as they are, pre-trained and untrained
     baselines: tuple[Literal["scratch", "frozen", "ecfp-linear", "ecfp-forest"], ...] = (
@@ -197,6 +198,7 @@ class Finetune:
             *_below(self.epochs, 0, "finetune.epochs"),
             *_below(self.batch_size, 2, "finetune.batch_size"),
             *_below(self.folds, 2, "finetune.folds"),
+            *(["finetune.refit needs finetune.members"] if self.refit and not self.members else []),
             *([] if 0 < self.level < 1 else [f"finetune.level must be between 0 and 1, not {self.level}"]),
             *_below(self.weight_decay, 0, "finetune.weight_decay"),
             *([] if self.lr > 0 else [f"finetune.lr must be above 0, not {self.lr}"]),

@@ -140,9 +140,8 @@ def _automatic_seed(
         folder.delete_states()
     encoder, label = copy.deepcopy(network.encoder), f"{recipe.id}, seed {seed}"
     folder.path.mkdir(parents=True, exist_ok=True)
-    predictor, rows, answers = fit_automatic(encoder, assay, settings, seed, device, folder.path, label)
-    if getattr(encoder, "mask_embedding", False):
-        predictor.token = network.mask_token.detach().clone()  # type: ignore[operator]
+    found = fit_automatic(encoder, assay, settings, seed, device, folder.path, label)
+    token = network.mask_token.detach().clone() if getattr(encoder, "mask_embedding", False) else None  # type: ignore[operator]
     facts = {
         "assay": assay.name,
         "molecules": len(assay.split["train"]) + len(assay.split["val"]),
@@ -150,14 +149,25 @@ def _automatic_seed(
         "seed": seed,
         "pre_trained_model": dict(network.trained_on) or settings.checkpoint,
     }
-    pretrained.save_automatic(predictor, folder.path, assay.metric, rows, facts)
+    found.predictor.token = token
+    pretrained.save_automatic(found.predictor, folder.path, assay.metric, found.rows, facts)
+    if found.final is not None:
+        found.final.token = token
+        count = sum(len(part) for part in assay.split.values())
+        whole = facts | {
+            "molecules": count,
+            "scores": f"before the {len(assay.split['test'])} of the test part were learned from",
+        }
+        pretrained.save_automatic(
+            found.final, RunFolder(folder.path.parent).final(seed).path, assay.metric, found.rows, whole
+        )
     return {
         "seed": seed,
         "seconds": time.monotonic() - began,
         "pretrain_seconds": 0.0,
         "peak_bytes": peak_bytes(str(device)),
         "loss": None,
-        "chosen": predictor.report,
-        "rows": rows,
-        "tasks": evaluation.part_scores(assay, answers),
+        "chosen": found.predictor.report,
+        "rows": found.rows,
+        "tasks": evaluation.part_scores(assay, found.answers),
     }

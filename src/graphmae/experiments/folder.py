@@ -6,6 +6,7 @@ tasks.csv            of an assay: scores of every target, one row per seed and p
 split.csv            of an assay: which row is trained on, chosen by, tested on (refused.csv: left out, and why)
 trials.json          a search: every setting that was tried
 seed-0/              one seed: a checkpoint, and its scores.json when it is finished
+final/seed-0/        with finetune.refit, the predictor that learned from the test part too
 config.json, …       a checkpoint (graphmae.pretrained), in a seed's folder or, of one pre-training, in the run's own
 metrics.jsonl        one line per epoch
 environment.json     of one pre-training: machine, versions, time, memory, commit (of runs these are in result.json)
@@ -151,6 +152,10 @@ class RunFolder:
     def seed(self, number: int) -> RunFolder:
         """The folder of one seed."""
         return RunFolder(self.path / f"seed-{number}")
+
+    def final(self, number: int) -> RunFolder:
+        """The predictor of one seed that learned from the test part too."""
+        return RunFolder(self.path / "final" / f"seed-{number}")
 
     def read_scores(self) -> dict[str, Any] | None:
         """Of a seed that is finished; None where it is not."""

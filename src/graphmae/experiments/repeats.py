@@ -50,9 +50,10 @@ def run_repeats(
         for number in range(count):
             part = Part(recipe.data.name, {**options, "split": BALANCED[split], "split_seed": number})
             where = folder.path / f"repeat-{number}"
+            once = recipe.finetune and replace(recipe.finetune, refit=recipe.finetune.refit and number == 0)
             results.append(
                 run(
-                    replace(recipe, data=part), seeds, where, device=device, display=display,
+                    replace(recipe, data=part, finetune=once), seeds, where, device=device, display=display,
                     resume=resume and RunFolder(where).holds_run,
                 )
             )  # fmt: skip

@@ -31,7 +31,11 @@ from .stack import score
 PASSES = 10_000  # molecules a training sees, some of them many times; epochs follow from it
 EPOCHS = (6, 30)
 FEW = 4_000  # passes over molecules that are not worth another process
-SAID = {"way": "comparing ways to fine-tune", "fold": "fine-tuning, each time without one fold"}
+SAID = {
+    "way": "comparing ways to fine-tune",
+    "fold": "fine-tuning, each time without one fold",
+    "final": "fine-tuning with the test part too, each time without one fold",
+}
 logger = logging.getLogger("graphmae")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import logging
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from . import members as library
 from .automatic import AutomaticPredictor, mean_of_tuned
 from .calibration import Conformal, Platt, coverage, expected_calibration_error, logistic
 from .domain import Domain
-from .encoders import Task, averaged, choose_way, epochs_for, train_each
+from .encoders import Task, Trained, averaged, choose_way, epochs_for, train_each
 from .folds import grouped_folds, random_folds
 from .members import FINETUNED, SPECS, Blocks, Fitted, Kind
 from .predictor import Predictor
@@ -55,6 +55,7 @@ class Members:
         seen: member → [n, T] what it says of each training molecule, by a model that had not seen it.
         test: member → [m, T] what it says of the test part.
         fitted: members but the fine-tuned encoder; tuned: that one, where it is a member.
+        chosen: the setting of each of `fitted`; way: that of `tuned`.
         facts: which settings were chosen, and how encoders were fine-tuned.
     """
 
@@ -64,12 +65,32 @@ class Members:
     test: dict[str, np.ndarray]
     fitted: list[Fitted]
     tuned: list[Predictor]
+    chosen: dict[str, float]
+    way: Finetune | None
     facts: dict[str, Any]
 
     @property
     def y(self) -> np.ndarray:
         """[n, T] of the training molecules."""
         return self.parts.y[self.parts.train]
+
+
+@dataclass(frozen=True)
+class Fitting:
+    """What `fit_automatic` gives.
+
+    Attributes:
+        predictor: learned from the training part alone.
+        rows: scores of it and of every member.
+        answers: [M, T] its predictions for all molecules; those of the training part by models of folds they are not
+            in.
+        final: with `refit`, a predictor that learned from all molecules, and so has no score of its own.
+    """
+
+    predictor: AutomaticPredictor
+    rows: dict[str, dict[str, float]]
+    answers: np.ndarray
+    final: AutomaticPredictor | None = None
 
 
 def fit_automatic(
@@ -80,10 +101,8 @@ def fit_automatic(
     device: torch.device,
     folder: Path | None = None,
     label: str = "finetune",
-) -> tuple[AutomaticPredictor, dict[str, dict[str, float]], np.ndarray]:
-    """(the predictor, a row of scores for it and for every member, predictions [M, T] for all molecules).
-
-    Molecules of the training part are predicted by models of folds they are not in.
+) -> Fitting:
+    """Compare members, weigh them, score the predictor they make.
 
     Everything is chosen inside the training part, which is what the split calls train and val; the test part is
     predicted once, by the finished models. With a `folder`, trainings that are finished are kept there to resume from.
@@ -108,7 +127,33 @@ def fit_automatic(
         "way": choice.way, "weights": choice.weights, "inner": choice.scores, "tried": choice.tried,
         "folds": settings.folds, "grouped": parts.grouped, **facts, "seconds": round(time.monotonic() - began, 1),
     }  # fmt: skip
-    return predictor, rows, answers
+    if not settings.refit:
+        return Fitting(predictor, rows, answers)
+    logger.info("%s: the same once more, learning from all %d molecules", label, len(parts.train) + len(parts.test))
+    return Fitting(
+        predictor, rows, answers, _refitted(predictor, members, encoder, assay, settings, device, seed, folder)
+    )
+
+
+def _refitted(
+    predictor: AutomaticPredictor, members: Members, encoder: nn.Module, assay: Assay, settings: Finetune,
+    device: torch.device, seed: int, folder: Path | None,
+) -> AutomaticPredictor:  # fmt: skip
+    """The same members, settings, weights and calibration, fitted to the test part too."""
+    train = np.sort(np.concatenate([members.parts.train, members.parts.test]))
+    folds, grouped = _folds(assay, train, settings, seed)
+    parts = replace(members.parts, train=train, test=train[:0], folds=folds, grouped=grouped)
+    training, y = _rows(parts, train), parts.y[train]
+    fitted = [
+        library.fit(one.name, members.chosen[one.name], training, y, members.kind, seed) for one in predictor.members
+    ]
+    tuned = predictor.tuned
+    if tuned and members.way is not None:
+        base = _task(encoder, assay, members.way, parts, seed, device)
+        tuned = [_mean_of_trainings(encoder, assay, members.way, _without_folds(base, folds, folder, "final"))]
+    final = replace(predictor, members=fitted, tuned=tuned, report={**predictor.report, "molecules": len(train)})
+    final.domain = _domain(final, assay, parts, device, seed)
+    return final
 
 
 def fit_members(
@@ -132,8 +177,9 @@ def fit_members(
         "settings": {name: value for name, value in chosen.items() if len(SPECS[name].settings) > 1}
     }
     tuned: list[Predictor] = []
+    way = None
     if FINETUNED in names:
-        one, seen[FINETUNED], facts["finetuning"] = _tuned(encoder, assay, settings, parts, seed, device, folder)
+        one, seen[FINETUNED], way, facts["finetuning"] = _tuned(encoder, assay, settings, parts, seed, device, folder)
         tuned.append(one)
     training = _rows(parts, parts.train)
     fitted = [library.fit(name, chosen[name], training, y, kind, seed) for name in chosen]
@@ -141,7 +187,7 @@ def fit_members(
     if tuned:
         embedded = embed_molecules([p.encoder for p in tuned], assay.graphs(), settings.readout, device)
         test[FINETUNED] = mean_of_tuned(tuned, [rows[torch.from_numpy(parts.test)] for rows in embedded])
-    return Members(parts, kind, seen, test, fitted, tuned, facts)
+    return Members(parts, kind, seen, test, fitted, tuned, chosen, way, facts)
 
 
 def costly(names: Collection[str]) -> list[str]:
@@ -172,20 +218,25 @@ def _parts(encoder: nn.Module, assay: Assay, settings: Finetune, seed: int, devi
     counts, descriptors = features_of(assay)
     (embedding,) = embed_molecules([copy.deepcopy(encoder).eval()], assay.graphs(), settings.readout, device)
     blocks = {"embedding": embedding.numpy(), "ecfp": counts, "descriptors": descriptors}
+    folds, grouped = _folds(assay, train, settings, seed)
+    y = np.asarray(assay.targets, dtype=np.float64)
+    return Parts(train, assay.split["test"], blocks, y, folds, grouped)
+
+
+def _folds(assay: Assay, train: np.ndarray, settings: Finetune, seed: int) -> tuple[np.ndarray, bool]:
+    """([n] the fold of each of the molecules `train`, whether scaffolds stay together)."""
     groups = assay.groups[train]
     sizes = np.unique(groups, return_counts=True)[1]
     fits = len(sizes) >= settings.folds and bool(sizes.max() <= LARGEST_GROUP * len(train))
-    grouped = assay.division != "random" and fits
-    if assay.division != "random" and not fits:
+    if assay.division != "random" and fits:
+        balanced = np.asarray(assay.targets, dtype=np.float64)[train] if assay.kind == "classification" else None
+        return grouped_folds(groups, settings.folds, seed, balanced), True
+    if assay.division != "random":
         logger.warning(
             "%s: %d of %d training molecules share one scaffold or have none, so folds are made by chance",
             assay.name, sizes.max(), len(train),
         )  # fmt: skip
-    y = np.asarray(assay.targets, dtype=np.float64)
-    balanced = y[train] if assay.kind == "classification" else None
-    folds = grouped_folds(groups, settings.folds, seed, balanced) if grouped else None
-    folds = random_folds(len(train), settings.folds, seed) if folds is None else folds
-    return Parts(train, assay.split["test"], blocks, y, folds, grouped)
+    return random_folds(len(train), settings.folds, seed), False
 
 
 def _names(settings: Finetune, parts: Parts) -> list[str]:
@@ -225,33 +276,49 @@ def _rows(parts: Parts, positions: np.ndarray) -> dict[str, np.ndarray]:
 def _tuned(
     encoder: nn.Module, assay: Assay, settings: Finetune, parts: Parts, seed: int, device: torch.device,
     folder: Path | None,
-) -> tuple[Predictor, np.ndarray, dict[str, Any]]:  # fmt: skip
-    """(the fine-tuned predictor, what those of the folds say of the molecules they had not seen, how it was done)."""
+) -> tuple[Predictor, np.ndarray, Finetune, dict[str, Any]]:  # fmt: skip
+    """(the fine-tuned predictor, what those of the folds say of the molecules they had not seen, how it was done: as
+    settings, and to report)."""
     rows = len(parts.train)
     epochs = settings.epochs or epochs_for(round(rows * (1 - 1 / settings.folds)))
     batch = settings.batch_size if rows < 5_000 else max(settings.batch_size, 64)
-    made = replace(settings, epochs=epochs, batch_size=batch)
-    targets = assay.targets.astype(np.float32)
-    base = Task(
-        0, encoder.cpu(), assay.graphs(), targets, parts.train, parts.train, assay.names, assay.kind, made, seed,
-        str(device),
-    )  # fmt: skip
+    base = _task(encoder, assay, replace(settings, epochs=epochs, batch_size=batch), parts, seed, device)
     found = choose_way(base, parts.folds, folder)
-    way = replace(made, mode=found.way.mode, lr=found.way.lr, dropout=found.way.dropout)  # type: ignore[arg-type]
-    tasks = [
-        replace(base, number=number, settings=way, train=parts.train[parts.folds != fold],
-                wanted=parts.train[parts.folds == fold], seed=seed + number)
-        for number, fold in enumerate(np.unique(parts.folds))
-    ]  # fmt: skip
-    trained, out = train_each(tasks, folder, "fold"), np.full((rows, len(assay.names)), np.nan)
-    for task, result in zip(tasks, trained, strict=True):
-        out[parts.folds == task.number] = result.answers
-    tuned = Predictor(copy.deepcopy(encoder).cpu(), assay.names, assay.kind, settings.readout, way.dropout)
-    tuned.load_state_dict(averaged([result.state for result in trained]))
-    tuned.inputs = dict(assay.treatment)
+    mode, lr, dropout = found.way.mode, found.way.lr, found.way.dropout
+    way = replace(base.settings, mode=mode, lr=lr, dropout=dropout)  # type: ignore[arg-type]
+    trained = _without_folds(replace(base, settings=way), parts.folds, folder, "fold")
+    out = np.full((rows, len(assay.names)), np.nan)
+    for result, fold in zip(trained, np.unique(parts.folds), strict=True):
+        out[parts.folds == fold] = result.answers
+    tuned = _mean_of_trainings(encoder, assay, way, trained)
     sign = 1 if assay.kind == "classification" else -1
     tried = {name: sign * value for name, value in found.tried.items()}
-    return tuned.eval(), out, {"way": str(found.way), "epochs": epochs, "tried": tried, "averaged": len(trained)}
+    return tuned, out, way, {"way": str(found.way), "epochs": epochs, "tried": tried, "averaged": len(trained)}
+
+
+def _task(encoder: nn.Module, assay: Assay, settings: Finetune, parts: Parts, seed: int, device: torch.device) -> Task:
+    targets = assay.targets.astype(np.float32)
+    return Task(
+        0, encoder.cpu(), assay.graphs(), targets, parts.train, parts.train, assay.names, assay.kind, settings, seed,
+        str(device),
+    )  # fmt: skip
+
+
+def _without_folds(base: Task, folds: np.ndarray, folder: Path | None, label: str) -> list[Trained]:
+    """Train on `base.train` without each of its folds, which is predicted."""
+    tasks = [
+        replace(base, number=number, train=base.train[folds != fold], wanted=base.train[folds == fold],
+                seed=base.seed + number)
+        for number, fold in enumerate(np.unique(folds))
+    ]  # fmt: skip
+    return train_each(tasks, folder, label)
+
+
+def _mean_of_trainings(encoder: nn.Module, assay: Assay, way: Finetune, trained: Sequence[Trained]) -> Predictor:
+    tuned = Predictor(copy.deepcopy(encoder).cpu(), assay.names, assay.kind, way.readout, way.dropout)
+    tuned.load_state_dict(averaged([result.state for result in trained]))
+    tuned.inputs = dict(assay.treatment)
+    return tuned.eval()
 
 
 def _calibrate(
