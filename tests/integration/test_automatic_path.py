@@ -149,6 +149,23 @@ def test_all_seeds_predict_together_and_a_saved_predictor_is_the_same(runs: Path
     assert details["nitrogen_spread"][0] >= between * 0.99
 
 
+def test_a_table_is_predicted_by_several_runs_one_after_another_and_again(runs: Path, tmp_path: Path) -> None:
+    (tmp_path / "new.csv").write_text("smiles,price\nNCCc1ccccc1,3\nOCCC1CCCCC1,4\n")
+    for source, run, out in (
+        ("new", "classes", "a"),
+        ("new", "numbers", "b"),
+        ("a", "numbers", "c"),
+        ("c", "classes", "d"),
+    ):
+        gm.predict(runs / run, tmp_path / f"{source}.csv", out=tmp_path / f"{out}.csv")
+    a, b, c, d = ([*csv.DictReader((tmp_path / f"{name}.csv").open())] for name in "abcd")
+    near = ("nearest_smiles", "nearest_id", "tanimoto", "embedding_similarity", "domain", "problem")
+    for row, first, second, again in zip(c, a, b, d, strict=True):
+        assert {key: row[key] for key in first} == first
+        assert {key: row[f"length_{key}" if key in near else key] for key in second} == second
+        assert again == row and len(row) == len({*first, *second}) + len(near)
+
+
 def test_a_molecule_unlike_all_others_is_out_of_the_domain(runs: Path) -> None:
     found = gm.predict(runs / "classes", ["CCO", "NCCc1ccccc1", "C[Si](C)(C)Br"], details=True)
     assert found["domain"] == ["out", "in", "out"]
@@ -240,7 +257,9 @@ def test_the_page_of_a_run_shows_which_atoms(runs: Path, tmp_path: Path) -> None
     page = gm.report(runs / "classes", tmp_path / "page.html").read_text()
     titles = [page.index(f"nitrogen: {title}") for title in ("predicted highest", "furthest from what was measured")]
     assert titles == sorted(titles)
-    captions = re.findall(r"<figcaption>(m\d+): measured ([01]), predicted ([\d.]+)</figcaption>", page)
+    captions = re.findall(
+        r"<figcaption>(m\d+): measured ([01]), predicted ([\d.]+); darkest atom \S+ logits</figcaption>", page
+    )
     assert len(captions) == len({name for name, _, _ in captions}) == 12
     highest, furthest = (np.array([[float(a), float(b)] for _, a, b in part]) for part in (captions[:8], captions[8:]))
     assert (np.diff(highest[:, 1]) <= 0).all() and (furthest[:, 1] <= highest[:, 1].min()).all()

@@ -161,8 +161,11 @@ def test_a_table_keeps_its_rows_and_says_which_it_could_not_read(checkpoint: Pat
     unread = [row for row in after[1:] if row[7]]
     assert [row[0] for row in unread] == ["bad"] and unread[0][5:] == ["", "", "not a molecule"]
     assert all(0 <= float(row[5]) <= 1 for row in after[1:] if not row[7])
+    gm.predict(tmp_path / "run", tmp_path / "out.csv", smiles="SMILES", out=tmp_path / "again.csv")
+    assert (tmp_path / "again.csv").read_text() == (tmp_path / "out.csv").read_text()  # replaced
+    (tmp_path / "own.csv").write_text("SMILES,basic_predicted\nCCO,1\n")
     with pytest.raises(InputError, match="already has a column 'basic_predicted'"):
-        gm.predict(tmp_path / "run", tmp_path / "out.csv", smiles="SMILES", out=tmp_path / "again.csv")
+        gm.predict(tmp_path / "run", tmp_path / "own.csv", out=tmp_path / "again.csv")
     plain = tmp_path / "new.smi"
     plain.write_text("CCO one\nxx two\n")
     assert gm.predict(tmp_path / "run", plain, out=tmp_path / "plain.csv").isnan().sum() == 1

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .. import pretrained
-from ..data.molecules.drawing import FORMATS, draw_atoms
+from ..data.molecules.drawing import FORMATS, LONGEST, draw_atoms, largest_of
 from ..data.molecules.library import library_rows
 from ..finetuning import AutomaticPredictor, Committee, Predictor
 from ..finetuning.contributions import Contributions, contributions
@@ -80,9 +80,15 @@ def _names(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _legend(one: Contributions, name: str, committee: Committee, at: int) -> str:
-    value = f"{one.prediction[at]:.2f}" if committee.kind == "classification" else f"{one.prediction[at]:.4g}"
-    shown = [name, f"{committee.names[at]} {value}", "" if one.inside else "out of domain"]
-    return ", ".join(filter(None, shown))
+    is_class = committee.kind == "classification"
+    value = f"{one.prediction[at]:.2f}" if is_class else f"{one.prediction[at]:.4g}"
+    darkest = f"darkest atom {largest_of(one.atoms[:, at]):+.2g}{' logits' if is_class else ''}"
+    predicted = f"{_short(committee.names[at], LONGEST - len(value) - 1)} {value}"
+    return "\n".join(filter(None, [_short(name), predicted, darkest, "" if one.inside else "out of domain"]))
+
+
+def _short(text: str, longest: int = LONGEST) -> str:
+    return text if len(text) <= longest else f"{text[: longest - 3]}..."
 
 
 def _write(out: Path, found: Sequence[Contributions | None], names: Sequence[str], at: int) -> None:

@@ -13,7 +13,7 @@ import torch
 
 from .. import pretrained
 from ..data import REGISTRY, Dataset
-from ..data.molecules.drawing import atoms_as_svg
+from ..data.molecules.drawing import atoms_as_svg, largest_of
 from ..data.open import open_dataset
 from ..finetuning import AutomaticPredictor, Committee, Predictor
 from ..finetuning.contributions import contributions
@@ -181,7 +181,7 @@ def _explained(
     highest = known[np.argsort(-predicted[known], kind="stable")][:HIGHEST]
     others = np.setdiff1d(known, highest)
     furthest = others[np.argsort(-np.abs(predicted - measured)[others], kind="stable")][:FURTHEST]
-    ids = dataset.ids or dataset.smiles
+    ids, unit = dataset.ids or dataset.smiles, " logits" if committee.kind == "classification" else ""
 
     def shown(title: str, rows: np.ndarray) -> Explained:
         found = contributions(committee, [dataset.smiles[test[row]] for row in rows])
@@ -189,7 +189,8 @@ def _explained(
             f"{name}: {title}",
             [
                 (
-                    f"{ids[test[row]]}: measured {measured[row]:.4g}, predicted {predicted[row]:.3g}",
+                    f"{ids[test[row]]}: measured {measured[row]:.4g}, predicted {predicted[row]:.3g}; "
+                    f"darkest atom {largest_of(one.atoms[:, 0]):+.2g}{unit}",
                     atoms_as_svg(one.smiles, one.atoms[:, 0]),
                 )
                 for row, one in zip(rows, found, strict=True)

@@ -47,6 +47,20 @@ class Columns:
     names: tuple[str, ...]
     kind: str
     knows_training: bool
+    prefix: str = ""  # of the names that do not say which target: a table may have those of another predictor
+
+    @classmethod
+    def beside(cls, header: Sequence[str], names: tuple[str, ...], kind: str, knows_training: bool) -> Columns:
+        """Columns for a table that has `header`; those it has from the same prediction before are to be replaced."""
+        plain = cls(names, kind, knows_training)
+        named = cls(names, kind, knows_training, f"{names[0]}_")
+        for same in (plain, named):
+            if set(same.header) <= set(header):
+                return same
+        out = named if set(plain.header) & set(header) else plain
+        if taken := [name for name in out.header if name in header]:
+            raise InputError(f"the table already has a column {taken[0]!r}; rename it, the predictions are called so")
+        return out
 
     @property
     def header(self) -> list[str]:
@@ -57,7 +71,7 @@ class Columns:
                 out += [f"{name}_low", f"{name}_high"]
             out.append(f"{name}_spread")
         near = ["nearest_smiles", "nearest_id", "tanimoto", "embedding_similarity", "domain"]
-        return [*out, *(near if self.knows_training else []), "problem"]
+        return [*out, *(self.prefix + name for name in [*(near if self.knows_training else []), "problem"])]
 
     def rows(self, committee: Committee, answers: Answers) -> list[list[str]]:
         """The cells of every molecule."""
@@ -126,9 +140,12 @@ def predict_library(
     `in_domain` molecules unlike all the predictor was trained on are left out of the table.
     """
     committee = model if isinstance(model, Committee) else pretrained.load_committee(model)
-    columns = Columns(committee.names, committee.kind, committee.automatic is not None)
-    if taken := [name for name in columns.header if name in header]:
-        raise InputError(f"the table already has a column {taken[0]!r}; rename it, the predictions are called so")
+    columns = Columns.beside(header, committee.names, committee.kind, committee.automatic is not None)
+    if columns.header[0] in header:
+        logger.warning("predict: the table has predictions of %s already; they are replaced", committee.names[0])
+        kept = [place for place, name in enumerate(header) if name not in columns.header]
+        rows = (([cells[place] for place in kept], text) for cells, text in rows)
+        header = [header[place] for place in kept]
     if in_domain and not columns.knows_training:
         raise InputError(
             "this model does not know what it was trained on, so no molecule can be left out for being unlike"

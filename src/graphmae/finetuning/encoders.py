@@ -126,12 +126,15 @@ def train_each(tasks: Sequence[Task], folder: Path | None, label: str) -> list[T
         if folder is not None and (kept := _read(_path(folder, label, task.number), task.number)) is not None:
             done[task.number] = kept
     left, began = [task for task in tasks if task.number not in done], time.monotonic()
+    if left:
+        logger.info("%s: %d trainings of %d epochs", SAID[label], len(left), left[0].settings.epochs)
     for count, trained in enumerate(_running(left), 1):
         done[trained.number] = trained
         if folder is not None:
             _write(_path(folder, label, trained.number), trained)
         seconds = (time.monotonic() - began) / count * (len(left) - count)
-        logger.info("%s: %d of %d trainings are done, %.0f s left", SAID[label], len(done), len(tasks), seconds)
+        further = f", {seconds:.0f} s left" if count < len(left) else ""
+        logger.info("%s: %d of %d trainings are done%s", SAID[label], len(done), len(tasks), further)
     return [done[task.number] for task in tasks]
 
 

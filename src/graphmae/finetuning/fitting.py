@@ -182,6 +182,7 @@ def fit_members(
         one, seen[FINETUNED], way, facts["finetuning"] = _tuned(encoder, assay, settings, parts, seed, device, folder)
         tuned.append(one)
     training = _rows(parts, parts.train)
+    logger.info("%s: fitting the others to the whole training part", label)
     fitted = [library.fit(name, chosen[name], training, y, kind, seed) for name in chosen]
     test = {member.name: member.predict(_rows(parts, parts.test)) for member in fitted}
     if tuned:

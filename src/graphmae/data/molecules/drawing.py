@@ -11,7 +11,8 @@ from ...runtime.files import replacing
 from .smiles import rdkit
 
 FORMATS = (".svg", ".png")
-WIDTH, HEIGHT = 300, 260  # of one molecule
+WIDTH, HEIGHT, LEGEND = 300, 300, 0.24  # of one molecule; the share of its height for up to four lines of text
+LONGEST = 34  # letters of a line that is not drawn smaller
 RAISES, LOWERS = (0.80, 0.24, 0.20), (0.20, 0.40, 0.80)  # red and blue, told apart also by those who see no green
 
 
@@ -20,11 +21,17 @@ def draw_atoms(
 ) -> None:
     """Draw molecules with atoms shaded by `weights` [atoms]: red raises the prediction, blue lowers it.
 
-    The darkest atom of a molecule has its largest weight; what is drawn is written to `out` (.svg, .png).
+    The darkest atom of a molecule has its largest weight, which `largest_of` has; what is drawn is written to `out`
+    (.svg, .png). Legends may have up to four lines.
     """
     text = _drawn(out.suffix == ".svg", smiles, weights, legends, columns)
     with replacing(out) as partial:
         partial.write_bytes(text.encode() if isinstance(text, str) else text)
+
+
+def largest_of(weights: np.ndarray) -> float:
+    """The weight of the darkest atom."""
+    return float(weights[np.abs(weights).argmax()]) if len(weights) else 0.0
 
 
 def atoms_as_svg(smiles: str, weights: np.ndarray) -> str:
@@ -46,7 +53,8 @@ def _drawn(
     make = rdMolDraw2D.MolDraw2DSVG if is_svg else rdMolDraw2D.MolDraw2DCairo
     canvas = make(columns * WIDTH, -(-len(molecules) // columns) * HEIGHT, WIDTH, HEIGHT)
     options = canvas.drawOptions()
-    options.legendFontSize = 16  # type: ignore[assignment]
+    options.legendFontSize = 15  # type: ignore[assignment]
+    options.legendFraction = LEGEND if any(legends) else 0.0  # type: ignore[assignment]
     options.useBWAtomPalette()
     shades = [_shades(values) for values in weights]
     canvas.DrawMolecules(
@@ -63,7 +71,7 @@ def _drawn(
 
 def _shades(weights: np.ndarray) -> dict[int, tuple[float, float, float]]:
     """Atom → colour, from white to red or blue; atoms with less than 10 % of the largest weight stay white."""
-    largest = float(np.abs(weights).max()) if len(weights) else 0.0
+    largest = abs(largest_of(weights))
     out = {}
     for atom, weight in enumerate(weights.tolist()):
         share = abs(weight) / largest if largest > 0 else 0.0
