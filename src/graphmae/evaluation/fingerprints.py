@@ -13,12 +13,12 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from ..data.molecules import Assay
+from .many_targets import MOSTLY_ZERO
 from .metrics import regression_errors, roc_auc
 
 FINGERPRINT_ROWS = ("ecfp-linear", "ecfp-forest")
 TREES = 100
-MANY_ROWS = 5_000  # above which forests are grown on what is not zero alone,
-MOSTLY_ZERO = 0.1  # where so few values are not
+MANY_ROWS = 5_000  # above which forests are grown on what is not zero alone, where few values are not
 logger = logging.getLogger("graphmae")
 
 

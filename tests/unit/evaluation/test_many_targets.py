@@ -5,7 +5,7 @@ import pytest
 import torch
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from graphmae.evaluation.many_targets import fit_linear, logistic, ridge
+from graphmae.evaluation.many_targets import fit_linear, logistic, product_with, ridge
 
 
 def rows(seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -25,6 +25,23 @@ def test_all_targets_at_once_are_scikit_learns_models_one_by_one(strength: float
         known = ~np.isnan(target)
         model = LogisticRegression(C=strength, tol=1e-10, max_iter=5000).fit(x[known], target[known])
         assert found[:, column] == pytest.approx(model.decision_function(x), abs=1e-3)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_products_that_pass_over_zeros_are_the_same_with_their_gradients(dtype: torch.dtype) -> None:
+    random = torch.Generator().manual_seed(0)
+    x = (torch.rand(300, 50, generator=random) < 0.05).to(dtype)
+    outer = torch.randn(300, 7, generator=random, dtype=dtype)
+    found = []
+    for matrix in (x, x + 1):  # the second has no zeros
+        weight = torch.linspace(-1, 1, 350, dtype=dtype).view(7, 50).requires_grad_()
+        product = product_with(matrix)(weight)
+        (product * outer).sum().backward()
+        found.append((product, weight.grad))
+        assert product.grad_fn is not None and ("SparseProduct" in product.grad_fn.name()) == (matrix is x)
+        assert torch.allclose(product, matrix @ weight.t(), atol=1e-5)
+        assert torch.allclose(weight.grad, outer.t() @ matrix, atol=1e-4)
+    assert found[0][0].dtype == found[0][1].dtype == dtype
 
 
 def test_numbers_are_ridge_regressions_of_what_is_known() -> None:
