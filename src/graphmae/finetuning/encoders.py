@@ -144,7 +144,7 @@ def _running(tasks: Sequence[Task]) -> Iterator[Trained]:
     if width < 2 or small or any(task.device != "cpu" for task in tasks):
         yield from map(train_one, tasks)
         return
-    yield from in_processes(train_one, tasks, width, limit_threads, (1,))
+    yield from in_processes(train_one, tasks, width, limit_threads, (1,), saves=False)
 
 
 def _path(folder: Path, label: str, number: int) -> Path:

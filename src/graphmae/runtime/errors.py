@@ -59,6 +59,10 @@ class StopRequest(BaseException):
         self.signal = signal
 
 
+class WorkerStop(StopRequest, SystemExit):
+    """The same in a worker process, where one that waits for work ends without a traceback."""
+
+
 MOST_LISTED = 40
 
 

@@ -10,33 +10,53 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from multiprocessing import resource_tracker
 from types import FrameType
 
-from .errors import StopRequest
+from .errors import StopRequest, WorkerStop
 
 NUMBERS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 MESSAGE = "stopping after this step, to save the state; once more stops at once"
 _is_worker = False
 
 
-def raise_stop_requests() -> None:
+def raise_stop_requests(kind: type[StopRequest] = StopRequest) -> None:
     """For the length of the process: a signal becomes a `StopRequest`, of which the command line makes an exit code."""
 
     def handle(number: int, frame: FrameType | None) -> None:
-        raise StopRequest(number)
+        raise kind(number)
 
     for number in _heeded():
         signal.signal(number, handle)
+
+
+@contextmanager
+def held_back() -> Iterator[None]:
+    """A block in which worker processes are started: signals wait in them until `obey_parent` says what they mean.
+
+    A Ctrl-C reaches every process of a terminal, and a worker spends its first seconds on imports.
+    """
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    resource_tracker.ensure_running()  # the first worker starts it otherwise, and it lets signals through again
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, NUMBERS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def obey_parent() -> None:
     """In a worker process: its parent alone decides when to stop, and asks with SIGTERM, perhaps more than once."""
     global _is_worker
     _is_worker = True
-    raise_stop_requests()
+    raise_stop_requests(WorkerStop)
     for number in NUMBERS:
         if number != signal.SIGTERM:
             signal.signal(number, signal.SIG_IGN)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, NUMBERS)  # see `held_back`
 
 
 def obey_launcher() -> None:
