@@ -7,6 +7,7 @@
     python -m benchmarks.chemist_members runs/chemist toxcast --beside descriptors-boosting    # not a member: too slow
     python -m benchmarks.chemist_members runs/chemist                             # what the nested ones say, kept too
     python -m benchmarks.chemist_members runs/chemist --table                     # the others, into chemist.json
+    python -m benchmarks.chemist_members runs/chemist --resample 2000             # is a difference more than chance?
 
 `--nested K` leaves the test part out altogether and takes another from the training part: molecules of its rarer
 scaffolds, as the scaffold split does, drawn by K. How members are weighed is decided on those; the test part is scored
@@ -39,7 +40,7 @@ from graphmae.finetuning.stack import Choice, as_logits, choose, combined, score
 from graphmae.runtime.device import numerics
 from graphmae.runtime.environment import commit, hardware
 
-from .chemist import CHECKPOINT, load, read, write
+from .chemist import ALTERNATIVES, CHECKPOINT, load, read, write
 
 NESTED_SHARE = 0.12  # of the training part, about what a scaffold split leaves to test on
 NESTED_MOST = 10  # molecules of a scaffold that may be left out: the split keeps the common ones in training
@@ -105,6 +106,11 @@ class Said:
             return {}
         error, around = guess - self.y_test, self.y_test - np.nanmean(self.y_test, axis=0)
         return {"r2": float(100 * (1 - np.nansum(error**2) / np.nansum(around**2)))}
+
+    def points(self, guess: np.ndarray, rows: np.ndarray) -> float:
+        """The score of some test molecules, higher being better: ROC-AUC, or R² in percent."""
+        some = replace(self, y_test=self.y_test[rows])
+        return some.also(guess[rows]).get("r2", score(guess[rows], some.y_test, self.kind))
 
     def row_of(self, choice: Choice, level: float = 0.9) -> dict[str, float]:
         """Scores of the members weighed by `choice` on the test part, calibrated as the predictor is."""
@@ -218,6 +224,22 @@ def table(folder: Path) -> None:
     write(found)
 
 
+def resample(path: Path, times: int) -> dict[str, Any]:
+    """How far the predictor is from each alternative, in points, with a 95 % interval over resampled test molecules."""
+    said = Said.read(path)
+    choice = choose(said.logits()[0], said.y, said.folds, said.kind, costly(said.seen))
+    held, random = combined(said.logits()[1], choice.weights), np.random.default_rng(0)
+    rows = [np.arange(len(held)), *(random.integers(len(held), size=len(held)) for _ in range(times))]
+    found = {}
+    for name in (name for name in ALTERNATIVES if name in said.test):
+        gains = [said.points(held, drawn) - said.points(said.test[name], drawn) for drawn in rows]
+        low, high = np.nanquantile(gains[1:], [0.025, 0.975])
+        found[name] = {"gain": gains[0], "low": float(low), "high": float(high)}
+        print(f"{path.stem:32} {name:22} {gains[0]:7.2f}  {low:7.2f} to {high:7.2f}", flush=True)
+    about = {key: said.about[key] for key in ("set", "metric", "seed", "members", "hardware", "commit")}
+    return {**about, "split": path.stem.split("-")[-2], "molecules": len(held), "times": times, "gains": found}
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path)
@@ -232,12 +254,16 @@ if __name__ == "__main__":
     parser.add_argument("--beside", default="", help="a model to score beside the members of files that are there")
     parser.add_argument("--join", type=Path, help="a folder with other members of the same runs")
     parser.add_argument("--table", action="store_true")
+    parser.add_argument("--resample", type=int, default=0, help="how often test molecules are drawn again")
     given = parser.parse_args()
     if given.join:
         join(given.folder, given.join)
     if given.table:
         table(given.folder)
-    if not (given.sets or given.table or given.join):
+    if given.resample:
+        paths = [path for path in sorted(given.folder.glob("*.npz")) if "-nested-" not in path.stem]
+        write({**read(), "resampled": [resample(path, given.resample) for path in paths]})
+    if not (given.sets or given.table or given.join or given.resample):
         inside = [show(path) for path in sorted(given.folder.glob("*-nested-*.npz"))]
         write({**read(), "inside": inside})
     for seed in parse_seeds(given.seeds):
