@@ -34,9 +34,10 @@ from graphmae.cli.options import parse_seeds
 from graphmae.config import Finetune
 from graphmae.data.molecules import Assay
 from graphmae.finetuning.calibration import Conformal, Platt, coverage, expected_calibration_error, logistic, logit
-from graphmae.finetuning.fitting import costly, features_of, fit_members
+from graphmae.finetuning.fitting import costly, fit_members
 from graphmae.finetuning.members import SPECS, fit
-from graphmae.finetuning.stack import Choice, as_logits, choose, combined, score, spread_of
+from graphmae.finetuning.parts import features_of
+from graphmae.finetuning.stack import Choice, as_logits, choose, combined, effective, score, spread_of
 from graphmae.runtime.device import numerics
 from graphmae.runtime.environment import commit, hardware
 
@@ -121,9 +122,8 @@ class Said:
             before = expected_calibration_error(logistic(held), self.y_test)
             after = expected_calibration_error(Platt.fit(middle, self.y)(held), self.y_test)
             return {**row, "ece": after, "ece_before": before}
-        half = Conformal.fit(middle, spread_of(seen, choice.weights), self.y, level).half_width(
-            spread_of(test, choice.weights)
-        )
+        count, spread = effective(choice.weights), spread_of(seen, choice.weights)
+        half = Conformal.fit(middle, spread, self.y, count, level).half_width(spread_of(test, choice.weights))
         return {
             **row, "coverage": coverage(held - half, held + half, self.y_test),
             "mae": float(np.nanmean(np.abs(held - self.y_test))),

@@ -17,7 +17,7 @@ import numpy as np
 from graphmae.data.molecules import Assay
 from graphmae.data.molecules.descriptors import STORED
 from graphmae.data.molecules.store import ARRAYS, FORMAT, MoleculeStore
-from graphmae.finetuning.fitting import features_of
+from graphmae.finetuning.parts import features_of
 
 
 def path_of(folder: Path, name: str, split: str, seed: int) -> Path:

@@ -80,7 +80,8 @@ class Columns:
             columns.append(_numbers(answers.values[:, target]))
             if answers.low is not None and answers.high is not None and self.knows_training:
                 columns += [_numbers(answers.low[:, target]), _numbers(answers.high[:, target])]
-            columns.append(_numbers(answers.spread[:, target]))
+            spread = answers.spread[:, target]
+            columns.append(_numbers(spread) if spread.any() else [""] * len(spread))  # one member agrees with itself
         near, automatic = answers.near, committee.automatic
         if near is not None and automatic is not None and automatic.domain is not None:
             smiles, ids = automatic.domain.smiles, automatic.domain.ids

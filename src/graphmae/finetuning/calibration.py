@@ -8,6 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 MOST = 12.0  # a logit beyond it is certainty nobody has
+# So many members more, as it were, have the typical spread. On folds inside the training parts of BACE and the ChEMBL
+# series as many molecules are then held where members agree as where they do not (without it 84 and 96 %).
+TYPICAL = 10.0
 
 
 def logit(share: np.ndarray) -> np.ndarray:
@@ -110,14 +113,19 @@ class Conformal:
     level: float
 
     @classmethod
-    def fit(cls, guess: np.ndarray, spread: np.ndarray, y: np.ndarray, level: float = 0.9) -> Conformal:
-        """From predictions and their spread [n, T] for molecules that were not trained on; NaN in `y`: unknown."""
+    def fit(cls, guess: np.ndarray, spread: np.ndarray, y: np.ndarray, members: float, level: float = 0.9) -> Conformal:
+        """From predictions and their spread [n, T] for molecules that were not trained on; NaN in `y`: unknown.
+
+        `members` is how many models the spread is of: the fewer, the less it says of a single molecule, and the more
+        the typical spread counts.
+        """
+        trust = (TYPICAL / max(members - 1, 0.1)) ** 0.5
         factor, floor = np.ones(y.shape[1]), np.ones(y.shape[1])
         for target in range(y.shape[1]):
             known = ~np.isnan(y[:, target])
             width = spread[known, target]
             typical = float(np.median(width)) if known.any() else 0.0
-            floor[target] = typical if typical > 0 else 1.0
+            floor[target] = trust * typical if typical > 0 else 1.0
             error = np.abs(guess[known, target] - y[known, target]) / np.hypot(floor[target], width)
             if len(error):
                 rank = min(np.ceil(level * (len(error) + 1)) / len(error), 1.0)

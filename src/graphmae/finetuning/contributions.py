@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +23,7 @@ from .committee import Committee
 from .predictor import Predictor
 
 MOST_ATOMS = 200  # of a molecule: three masked copies are made for each
+logger = logging.getLogger("graphmae")
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,11 @@ def contributions(committee: Committee, texts: Sequence[str]) -> list[Contributi
         return out
     answers = committee.answer(molecules)
     chem = rdkit()
+    shown = time.monotonic()
     for place, row in enumerate(molecules.rows.tolist()):
+        if time.monotonic() - shown >= 5:
+            shown = time.monotonic()
+            logger.info("explain: %d of %d molecules", place, len(molecules.rows))
         made = chem.MolFromSmiles(molecules.smiles[place])
         if made.GetNumAtoms() <= MOST_ATOMS:
             atoms = np.mean([_of_model(model, molecules, place, made) for model in committee.models], axis=0)

@@ -16,35 +16,20 @@ from torch import nn
 
 from ..config import Finetune
 from ..data.molecules import Assay
-from ..data.molecules.descriptors import STORED
-from ..data.molecules.featurized import Featurized, featurize
+from ..data.molecules.featurized import Featurized
 from ..inference.molecules import embed_molecules
 from . import members as library
 from .automatic import AutomaticPredictor, mean_of_tuned
 from .calibration import Conformal, Platt, coverage, expected_calibration_error, logistic
 from .domain import Domain
 from .encoders import Task, Trained, averaged, choose_way, epochs_for, train_each
-from .folds import grouped_folds, random_folds
-from .members import FINETUNED, SPECS, Blocks, Fitted, Kind
+from .members import FINETUNED, SPECS, Fitted, Kind
+from .parts import Parts, folds_of, parts_of
 from .predictor import Predictor
-from .stack import Choice, as_logits, choose, combined, score, spread_of
+from .stack import Choice, as_logits, choose, combined, effective, score, spread_of
 
 METRICS = {"classification": "ROC-AUC", "regression": "RMSE"}
 logger = logging.getLogger("graphmae")
-LARGEST_GROUP = 0.5  # of the training molecules: one scaffold with more leaves too little to train on beside it
-
-
-@dataclass(frozen=True)
-class Parts:
-    """An assay as it is fitted to: positions to train on and to test on, features of all molecules, folds of the
-    training rows."""
-
-    train: np.ndarray
-    test: np.ndarray
-    blocks: Blocks
-    y: np.ndarray
-    folds: np.ndarray
-    grouped: bool
 
 
 @dataclass(frozen=True)
@@ -141,9 +126,9 @@ def _refitted(
 ) -> AutomaticPredictor:  # fmt: skip
     """The same members, settings, weights and calibration, fitted to the test part too."""
     train = np.sort(np.concatenate([members.parts.train, members.parts.test]))
-    folds, grouped = _folds(assay, train, settings, seed)
+    folds, grouped = folds_of(assay, train, settings, seed)
     parts = replace(members.parts, train=train, test=train[:0], folds=folds, grouped=grouped)
-    training, y = _rows(parts, train), parts.y[train]
+    training, y = parts.rows(train), parts.y[train]
     fitted = [
         library.fit(one.name, members.chosen[one.name], training, y, members.kind, seed) for one in predictor.members
     ]
@@ -166,11 +151,12 @@ def fit_members(
     label: str = "finetune",
 ) -> Members:
     """Compare all members in folds of the training part, fit them to all of it, and predict the test part."""
-    parts = _parts(encoder, assay, settings, seed, device)
+    parts = parts_of(encoder, assay, settings, seed, device)
     names, kind, y = _names(settings, parts), assay.kind, parts.y[parts.train]
     logger.info(
-        "%s: %d molecules to train on, %d to test on; %d folds %s; members: %s", label, len(parts.train),
-        len(parts.test), settings.folds, "by scaffold" if parts.grouped else "by chance", ", ".join(names),
+        "%s: %d molecules to learn from (train and val), %d to test on; %d folds %s; members: %s", label,
+        len(parts.train), len(parts.test), settings.folds, "by scaffold" if parts.grouped else "by chance",
+        ", ".join(names),
     )  # fmt: skip
     seen, chosen = _compare(names, parts, kind, seed, label)
     facts: dict[str, Any] = {
@@ -181,10 +167,11 @@ def fit_members(
     if FINETUNED in names:
         one, seen[FINETUNED], way, facts["finetuning"] = _tuned(encoder, assay, settings, parts, seed, device, folder)
         tuned.append(one)
-    training = _rows(parts, parts.train)
-    logger.info("%s: fitting the others to the whole training part", label)
+    training = parts.rows(parts.train)
+    others = "the others" if FINETUNED in names else "the members"
+    logger.info("%s: fitting %s to the whole training part", label, others)
     fitted = [library.fit(name, chosen[name], training, y, kind, seed) for name in chosen]
-    test = {member.name: member.predict(_rows(parts, parts.test)) for member in fitted}
+    test = {member.name: member.predict(parts.rows(parts.test)) for member in fitted}
     if tuned:
         embedded = embed_molecules([p.encoder for p in tuned], assay.graphs(), settings.readout, device)
         test[FINETUNED] = mean_of_tuned(tuned, [rows[torch.from_numpy(parts.test)] for rows in embedded])
@@ -198,46 +185,6 @@ def costly(names: Collection[str]) -> list[str]:
 
 def _share(predictor: AutomaticPredictor, middle: np.ndarray) -> np.ndarray:
     return middle if predictor.platt is None else predictor.platt(middle)
-
-
-def features_of(assay: Assay) -> tuple[np.ndarray, np.ndarray]:
-    """(counts of ECFP4 [M, 2048], descriptors [M, 108]) of an assay's molecules, kept beside them."""
-    made: list[Featurized] = []
-
-    def once() -> Featurized:
-        if not made:
-            made.append(featurize(assay.smiles))
-        return made[0]
-
-    counts = assay.store.derived("ecfp-counts", lambda: once().counts)
-    descriptors = assay.store.derived(STORED, lambda: once().descriptors)
-    return counts, descriptors
-
-
-def _parts(encoder: nn.Module, assay: Assay, settings: Finetune, seed: int, device: torch.device) -> Parts:
-    train = np.sort(np.concatenate([assay.split["train"], assay.split["val"]]))
-    counts, descriptors = features_of(assay)
-    (embedding,) = embed_molecules([copy.deepcopy(encoder).eval()], assay.graphs(), settings.readout, device)
-    blocks = {"embedding": embedding.numpy(), "ecfp": counts, "descriptors": descriptors}
-    folds, grouped = _folds(assay, train, settings, seed)
-    y = np.asarray(assay.targets, dtype=np.float64)
-    return Parts(train, assay.split["test"], blocks, y, folds, grouped)
-
-
-def _folds(assay: Assay, train: np.ndarray, settings: Finetune, seed: int) -> tuple[np.ndarray, bool]:
-    """([n] the fold of each of the molecules `train`, whether scaffolds stay together)."""
-    groups = assay.groups[train]
-    sizes = np.unique(groups, return_counts=True)[1]
-    fits = len(sizes) >= settings.folds and bool(sizes.max() <= LARGEST_GROUP * len(train))
-    if assay.division != "random" and fits:
-        balanced = np.asarray(assay.targets, dtype=np.float64)[train] if assay.kind == "classification" else None
-        return grouped_folds(groups, settings.folds, seed, balanced), True
-    if assay.division != "random":
-        logger.warning(
-            "%s: %d of %d training molecules share one scaffold or have none, so folds are made by chance",
-            assay.name, sizes.max(), len(train),
-        )  # fmt: skip
-    return random_folds(len(train), settings.folds, seed), False
 
 
 def _names(settings: Finetune, parts: Parts) -> list[str]:
@@ -259,8 +206,8 @@ def _compare(
             out = np.full(y.shape, np.nan)
             for fold in np.unique(parts.folds):
                 rest, own = parts.train[parts.folds != fold], parts.train[parts.folds == fold]
-                model = library.fit(name, setting, _rows(parts, rest), parts.y[rest], kind, seed)
-                out[parts.folds == fold] = model.predict(_rows(parts, own))
+                model = library.fit(name, setting, parts.rows(rest), parts.y[rest], kind, seed)
+                out[parts.folds == fold] = model.predict(parts.rows(own))
             tried[setting] = out
         scored = {setting: score(out, y, kind) for setting, out in tried.items()}
         chosen[name] = max(scored, key=lambda setting: scored[setting])
@@ -268,10 +215,6 @@ def _compare(
         reached = f"{METRICS[kind]} {abs(scored[chosen[name]]):.4g}"
         logger.info("%s: %s has %s in the folds (%.0f s)", label, name, reached, time.monotonic() - began)
     return guesses, chosen
-
-
-def _rows(parts: Parts, positions: np.ndarray) -> dict[str, np.ndarray]:
-    return {name: block[positions] for name, block in parts.blocks.items()}
 
 
 def _tuned(
@@ -339,11 +282,12 @@ def _calibrate(
                 "after": round(expected_calibration_error(held, y), 3),
             }
         }
-    predictor.conformal = Conformal.fit(middle, spread, y, level)
+    count = effective(choice.weights)
+    predictor.conformal = Conformal.fit(middle, spread, y, count, level)
     half = np.full(y.shape, np.nan)
     for fold in np.unique(folds):
         own = folds == fold
-        half[own] = Conformal.fit(middle[~own], spread[~own], y[~own], level).half_width(spread[own])
+        half[own] = Conformal.fit(middle[~own], spread[~own], y[~own], count, level).half_width(spread[own])
     return {"coverage": {"level": 100 * level, "inner": round(coverage(middle - half, middle + half, y), 2)}}
 
 
@@ -365,9 +309,12 @@ def _test_rows(
     sign = 1 if assay.kind == "classification" else -1
     graphs = assay.graphs()
     rows = {
-        name: {"test": sign * score(guess, y, assay.kind), "inner": choice.scores[name]}
+        name: {
+            "test": sign * score(guess, y, assay.kind), "inner": choice.scores[name],
+            "weight": 100 * choice.weights.get(name, 0.0),
+        }
         for name, guess in members.test.items()
-    }
+    }  # fmt: skip
     # All molecules, for their graphs are one after another; the rows of the test part alone are looked at.
     molecules = Featurized(
         np.arange(len(assay)), list(assay.smiles), graphs, parts.blocks["ecfp"], parts.blocks["descriptors"]

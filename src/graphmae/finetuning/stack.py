@@ -54,6 +54,15 @@ def spread_of(guesses: Mapping[str, np.ndarray], weights: Mapping[str, float]) -
     return np.sqrt(np.asarray(sum(weight * (guesses[name] - middle) ** 2 for name, weight in weights.items())))
 
 
+def effective(weights: Mapping[str, float]) -> float:
+    """How many members the weights are worth: their number where all are alike, nearly 1 where one has nearly all.
+
+    >>> effective({"a": 0.25, "b": 0.25, "c": 0.25, "d": 0.25}), effective({"a": 1.0})
+    (4.0, 1.0)
+    """
+    return 1 / sum(weight**2 for weight in weights.values())
+
+
 def choose(
     guesses: Mapping[str, np.ndarray], y: np.ndarray, folds: np.ndarray, kind: str, costly: Collection[str] = ()
 ) -> Choice:

@@ -42,13 +42,24 @@ def test_intervals_cover_what_they_promise_and_are_wider_where_models_disagree(r
     guess = random.normal(size=(3000, 1))
     y = guess + noise * random.normal(size=(3000, 1))
     y[::9] = np.nan
-    found = Conformal.fit(guess[:1500], noise[:1500], y[:1500], 0.9)
+    found = Conformal.fit(guess[:1500], noise[:1500], y[:1500], 8, 0.9)
     half = found.half_width(noise[1500:])
     inside = coverage(guess[1500:] - half, guess[1500:] + half, y[1500:])
     assert 87 < inside < 93
     assert half[noise[1500:] == 2.0].min() > half[noise[1500:] == 0.2].max()
-    alone = Conformal.fit(guess[:1500], np.zeros((1500, 1)), y[:1500], 0.9)  # one model: intervals of one width
+    alone = Conformal.fit(guess[:1500], np.zeros((1500, 1)), y[:1500], 1, 0.9)  # one model: intervals of one width
     assert np.isfinite(alone.half_width(np.zeros((1, 1)))).all()
+
+
+def test_two_members_that_happen_to_agree_do_not_narrow_an_interval(random: np.random.Generator) -> None:
+    y = random.normal(size=(3000, 1))
+    both = y + random.normal(size=(2, 3000, 1))
+    guess, spread = both.mean(axis=0), both.std(axis=0)
+    half = Conformal.fit(guess[:1500], spread[:1500], y[:1500], 2, 0.9).half_width(spread[1500:])
+    agree = spread[1500:] < np.quantile(spread, 0.2)
+    off = np.abs(guess - y)[1500:]
+    assert half.max() < 2 * half.min() and spread.max() > 20 * np.quantile(spread, 0.1)
+    assert (off <= half)[agree].mean() > 0.85, "their error has nothing to do with their spread"
 
 
 def test_folds_keep_scaffolds_together_and_have_both_classes(random: np.random.Generator) -> None:
