@@ -78,6 +78,7 @@ CHECK_LABELS = {
     "nmi": "NMI",
     "ari": "ARI",
     "inner": "inner folds",
+    "weight": "weight, %",
     "mae": "MAE, last epoch",
     "ece": "calibration error, %",
     "coverage": "covered by intervals, %",
@@ -152,6 +153,11 @@ class Result:
         return deviation(self.scores)
 
     @property
+    def repeated(self) -> str:
+        """What `runs` are: the seeds of one split, or splits."""
+        return "splits" if "repeats" in self.data else "seeds"
+
+    @property
     def overlap(self) -> float:
         """Of repeated splits, the size of the test part over that of the training part; 0 where the split is one."""
         return float(self.data.get("overlap", 0.0))
@@ -208,6 +214,8 @@ class Result:
     def table(self) -> tuple[list[str], list[list[str]]]:
         """Header and rows of the comparison table, as text."""
         labels = {key: f"{self.metric}, {label}" for key, label in RULE_LABELS.items()} | CHECK_LABELS
+        if self.rule == "test":
+            labels["mae"] = "MAE"  # of a predictor that has no epochs
         keys = [key for key in labels if any(self.column(row, key) for row in self.rows())]
         lines = [[self.label(row), *(_cell(self.column(row, key), self.metric) for key in keys)] for row in self.rows()]
         if self.published:
@@ -271,7 +279,8 @@ def task_line(means: dict[str, list[float]]) -> str:
     for metric, label in TASK_LABELS.items():
         if metric in means:
             mean = statistics.fmean(means[metric])
-            shown_ones.append(f"{label} {mean:.1f}" if metric in PERCENT else f"{label} {mean:#.3g}")
+            text = f"{100 * mean:.1f} %" if metric == "ece" else f"{mean:.1f}" if metric in PERCENT else f"{mean:#.3g}"
+            shown_ones.append(f"{label} {text}")
     return ", ".join(shown_ones)
 
 

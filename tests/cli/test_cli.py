@@ -247,7 +247,7 @@ def test_from_smiles_to_predictions_in_three_commands(tmp_path: Path) -> None:
     }  # fmt: skip
     done = graphmae("predict", "run", "new.csv", "--smiles", "SMILES", "-o", "out.csv", cwd=tmp_path, **own)
     assert done.returncode == 0, done.stderr
-    assert "3 rows" in done.stdout and "1 of them" in done.stdout
+    assert "3 rows" in done.stdout and "1 of the 3 rows is not a molecule" in done.stdout
     lines = (tmp_path / "out.csv").read_text().splitlines()
     near = "nearest_smiles,nearest_id,tanimoto,embedding_similarity,domain"
     assert lines[0] == f"id,SMILES,basic_predicted,basic_spread,{near},problem"

@@ -85,6 +85,9 @@ def test_members_are_compared_inside_and_scored_once_on_the_test_part(runs: Path
     assert result["rule"] == "test" and all({"test", "inner"} <= set(row) for row in rows.values())
     chosen = result["runs"][0]["chosen"]
     assert sum(chosen["weights"].values()) == pytest.approx(1) and set(chosen["weights"]) <= set(rows)
+    assert {row: value["weight"] for row, value in rows.items() if value.get("weight")} == pytest.approx(
+        {name: 100 * weight for name, weight in chosen["weights"].items()}
+    )
     assert rows["automatic"]["test"] > 70
     assert {"before", "after"} == set(chosen["calibration_error"])
     card = (runs / "classes" / "seed-0" / "README.md").read_text()
@@ -242,7 +245,8 @@ def test_molecules_out_of_the_domain_are_left_out_where_that_is_asked(runs: Path
     words = ["predict", str(runs / "numbers"), str(tmp_path / "new.smi"), "-o", str(tmp_path / "in.csv"), "--in-domain"]
     done = CliRunner().invoke(app, words)
     assert done.exit_code == 0, done.output
-    assert "of 5 rows those in the predictor's domain are in" in done.stdout and "1 of them without one" in done.stdout
+    assert "of 5 rows those in the predictor's domain are in" in done.stdout
+    assert done.stdout.endswith("; 1 of the 5 rows is not a molecule\n")
     rows = [*csv.DictReader((tmp_path / "in.csv").open())]
     assert [row["id"] for row in rows] == ["amine", "alcohol"] and {row["domain"] for row in rows} == {"in"}
     values = gm.predict(runs / "numbers", tmp_path / "new.smi", out=tmp_path / "best.csv", in_domain=True, top=1)
@@ -251,6 +255,9 @@ def test_molecules_out_of_the_domain_are_left_out_where_that_is_asked(runs: Path
     assert values.isnan().tolist() == [[False], [False], [True], [False], [False]]
     with pytest.raises(InputError, match="in_domain are for a table that is written"):
         gm.predict(runs / "numbers", tmp_path / "new.smi", in_domain=True)
+    with pytest.raises(InputError, match="is the file with the molecules itself"):
+        gm.predict(runs / "numbers", tmp_path / "in.csv", out=tmp_path / "in.csv", in_domain=True)
+    assert len([*csv.DictReader((tmp_path / "in.csv").open())]) == 2
 
 
 def test_the_page_of_a_run_shows_which_atoms(runs: Path, tmp_path: Path) -> None:

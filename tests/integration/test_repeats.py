@@ -7,12 +7,16 @@ import json
 from pathlib import Path
 
 import pytest
+import torch
 
 import graphmae as gm
+from graphmae.experiments.collect import collect
+from graphmae.experiments.folder import RunFolder
 from graphmae.results import interval
 from graphmae.runtime.errors import InputError
 
 pytest.importorskip("rdkit", reason="RDKit is not installed")
+CPU = torch.device("cpu")
 QUICK = ['finetune.members=["ecfp-linear"]', "finetune.folds=2"]
 RINGS = ["c1ccccc1", "c1ccncc1", "C1CCCCC1", "c1ccsc1", "c1ccoc1", "C1CCNCC1", "c1cnccn1", "C1CCOC1", "c1ccc2ccccc2c1"]
 
@@ -49,6 +53,10 @@ def test_splits_are_repeated_and_the_interval_allows_for_their_overlap(table: Pa
         (str(k), part) for k in range(2) for part in ("val", "test")
     }
     assert all(float(row["rmse"]) > 0 and "spearman" in row for row in tasks)
+    (shown,) = (score for score in collect(RunFolder(tmp_path / "run"), CPU).scores if score.kind == "method")
+    assert shown.interval == pytest.approx(summary["interval"])
+    with pytest.raises(InputError, match=r"one for every split: name one of them, such as .*repeat-0"):
+        gm.predict(tmp_path / "run", ["CCO"])
     again = gm.finetune("molecule-zinc", table, out=tmp_path / "run", resume=True, **options)
     assert again.scores == result.scores
     with pytest.raises(InputError, match="is one split"):
@@ -73,5 +81,7 @@ def test_a_learning_curve_grows_one_training_part(table: Path, tmp_path: Path) -
     years = {str(i + 1): i % 20 for i in range(90)}
     assert max(years[row] for row in rows_of(all_, "train")) < min(years[row] for row in rows_of(all_, "test"))
     assert json.loads((tmp_path / "curve" / "curve.json").read_text())["points"] == points
+    with pytest.raises(InputError, match=r"is a learning curve; a report shows one of its runs, such as .*train-20"):
+        gm.report(tmp_path / "curve", tmp_path / "page.html")
     with pytest.raises(InputError, match="a size must be a share"):
         gm.curve("molecule-zinc", table, out=tmp_path / "none", sizes=(5000,), **options)

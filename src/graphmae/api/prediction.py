@@ -103,6 +103,8 @@ def _of_file(
     model: Any, path: Path, smiles: str | None, out: str | Path | None, sort: str, top: int, in_domain: bool,
     device: torch.device,
 ) -> Tensor:  # fmt: skip
+    if out is not None and Path(out).exists() and Path(out).samefile(path):
+        raise InputError(f"{out} is the file with the molecules itself; name another file for the predictions")
     committee = _committee(model)
     order = _order(committee, sort, top)
     header, rows = library_rows(path, smiles)

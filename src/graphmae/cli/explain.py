@@ -48,4 +48,6 @@ def explain(
         print_json({"molecules": found})
         return
     known = [one for one in found if one is not None]
-    typer.echo(f"The atoms of {len(known)} molecules are in {out}")
+    left = len(found) - len(known)
+    others = f"; {left} of {len(found)} rows are not molecules, or have more than 200 atoms" if left else ""
+    typer.echo(f"The atoms of {len(known)} molecules are in {out}{others}")

@@ -25,7 +25,9 @@ from .options import (
 
 
 def finetune(
-    checkpoint: Annotated[Path, typer.Argument(metavar="CKPT", help="Folder of a model pre-trained on molecules.")],
+    checkpoint: Annotated[
+        Path, typer.Argument(metavar="CKPT", help="A model pre-trained on molecules: its folder, or molecule-zinc.")
+    ],
     table: Annotated[Path, typer.Argument(metavar="TABLE", help="A .csv, .xlsx, .parquet, .sdf or .smi file.")],
     targets: Annotated[
         str, typer.Option("--targets", "-t", help="Columns to predict, A,B (default: the one that was measured).")

@@ -56,7 +56,9 @@ def predict(
     )
     assert not isinstance(answers, dict)
     bad = int(answers[:, 0].isnan().sum())
-    unread = f"; {bad} of them without one: not {'a molecule' if bad == 1 else 'molecules'}" if bad else ""
+    unread = (
+        f"; {bad} of the {len(answers)} rows {'is not a molecule' if bad == 1 else 'are not molecules'}" if bad else ""
+    )
     first = "lowest" if sort.startswith("-") else "highest"
     if in_domain:
         most = f" (the {first} {top} at most)" if top else ""

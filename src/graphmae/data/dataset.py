@@ -45,6 +45,11 @@ class Dataset:
     on_disk: ClassVar[bool] = False  # whether it is mapped from disk: what needs the whole graph at once is avoided
 
     @property
+    def remarks(self) -> Sequence[str]:
+        """What people should know of how it was read."""
+        return ()
+
+    @property
     def target_channels(self) -> int:
         """How many of the features, the first ones, can be reconstructed."""
         return self.in_channels

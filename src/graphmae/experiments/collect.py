@@ -13,6 +13,7 @@ import torch
 
 from .. import pretrained
 from ..data import REGISTRY, Dataset
+from ..data.molecules.assay import known_already
 from ..data.molecules.drawing import atoms_as_svg, largest_of
 from ..data.open import open_dataset
 from ..finetuning import AutomaticPredictor, Committee, Predictor
@@ -92,13 +93,15 @@ def _with_model(
     except InputError as error:
         return replace(sheet, notes=[*sheet.notes, f"There is no map, as there is no model: {error}."])
     try:
-        dataset = _opened(recipe, model.inputs, root, data)
+        with known_already():
+            dataset = _opened(recipe, model.inputs, root, data)
     except (DataError, InputError) as error:
         return replace(sheet, notes=[*sheet.notes, f"There is no map, as the data cannot be had: {error}."])
     count = dict(dataset.summary()).get("nodes", 0)
     if dataset.task == "node" and (dataset.on_disk or count > MOST_NODES):
         large = f"There is no map: of {count:,} nodes, as maps are of graphs in memory with at most {MOST_NODES:,}."
         return replace(sheet, notes=[*sheet.notes, large])
+    sheet = replace(sheet, notes=[*sheet.notes, *(f"{dataset.name}: {text}." for text in dataset.remarks)])
     nodes = _node_table(recipe, data)
     with numerics(device):
         if isinstance(model, Predictor | AutomaticPredictor):

@@ -193,6 +193,9 @@ class RunFolder:
         for file, kind in KINDS.items():
             if (self.path / file).is_file():
                 return kind
+        if (self.path / "curve.json").is_file():
+            one = next(iter(sorted(self.path.glob("train-*"))), "train-N")
+            raise InputError(f"{self.path} is a learning curve; a report shows one of its runs, such as {one}")
         there = "is not a folder" if not self.path.is_dir() else f"has none of {', '.join(KINDS)}"
         unfinished = "; it was not finished: go on with --resume" if self.holds_run else ""
         raise InputError(f"{self.path} is not a run, it {there}{unfinished or '; name the --out of a run'}")

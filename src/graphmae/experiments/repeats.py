@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from .. import data as datasets
 from ..config import Part, Recipe
+from ..data.molecules.assay import known_already
 from ..results import Result
 from ..runtime.errors import ConfigError, InputError
 from ..runtime.files import write_json
@@ -51,12 +53,13 @@ def run_repeats(
             part = Part(recipe.data.name, {**options, "split": BALANCED[split], "split_seed": number})
             where = folder.path / f"repeat-{number}"
             once = recipe.finetune and replace(recipe.finetune, refit=recipe.finetune.refit and number == 0)
-            results.append(
-                run(
-                    replace(recipe, data=part, finetune=once), seeds, where, device=device, display=display,
-                    resume=resume and RunFolder(where).holds_run,
-                )
-            )  # fmt: skip
+            with known_already() if number else nullcontext():
+                results.append(
+                    run(
+                        replace(recipe, data=part, finetune=once), seeds, where, device=device, display=display,
+                        resume=resume and RunFolder(where).holds_run,
+                    )
+                )  # fmt: skip
         result = _together(recipe, results)
         folder.write_result(result)
     return result
@@ -120,10 +123,11 @@ def learning_curve(
         for count in counts:
             part = Part(recipe.data.name, {**recipe.data.options, "train_size": count})
             where = RunFolder(folder.path / f"train-{count}")
-            result = run(
-                replace(recipe, data=part), seeds, where.path, device=device, display=display,
-                resume=resume and where.holds_run,
-            )  # fmt: skip
+            with known_already():
+                result = run(
+                    replace(recipe, data=part), seeds, where.path, device=device, display=display,
+                    resume=resume and where.holds_run,
+                )  # fmt: skip
             points.append(_point(count, result.summary()))
         write_json(folder.path / "curve.json", {"points": points})
     return points

@@ -33,6 +33,9 @@ def find_checkpoint(source: str | Path) -> Path:
             return candidate.parent
     if str(source) in shipped():
         return _folder() / str(source)
+    for several, what in (("repeat-*", "one for every split"), ("train-*", "one for every size of the training part")):
+        if found := sorted(folder.glob(f"{several}/seed-*/config.json")):
+            raise InputError(f"{source} holds several models, {what}: name one of them, such as {found[0].parents[1]}")
     known = f"; with graphmae come: {', '.join(shipped())}" if shipped() and not folder.exists() else ""
     raise InputError(f"{source} is not a checkpoint: it holds no config.json (and no seed-N folder that does){known}")
 

@@ -17,6 +17,8 @@ from .contest import GROUPS, Contest
 from .page import Curve, Score, Setting, Sheet, Table
 
 MOST_METRICS = 1 << 27  # bytes
+LABELS = {"name": "data", "ended": "training", "selected": "selected by labels", "repeats": "", "overlap": ""}
+OF_MOLECULES = {"graphs": "molecules", "nodes": "atoms", "edges": "", "features": ""}  # "": not shown
 
 
 def title_of(recipe: Mapping[str, Any]) -> str:
@@ -38,18 +40,27 @@ def facts_of(recipe: Mapping[str, Any], result: Result | None, folder: Path) -> 
     path = folder / "config.json"
     if not trained and path.is_file():
         trained = dict(read_object(path).get("trained_on", {}))
+    labels = LABELS | (OF_MOLECULES if recipe.get("finetune") else {})
     for key, value in trained.items():
-        label = {"name": "data", "ended": "training", "selected": "selected by labels"}.get(key, key.replace("_", " "))
-        if not isinstance(value, dict):
+        if (label := labels.get(key, key.replace("_", " "))) and not isinstance(value, dict):
             facts.append((label, f"{value:,}" if isinstance(value, int) and key != "seed" else str(value)))
     if result is not None:
-        facts.append(("seeds", str(len(result.seeds))))
+        facts.append((result.repeated, str(len(result.seeds))))
+        ways = dict.fromkeys(way for run in result.runs if (way := _way(run.get("chosen"))))
+        if ways:
+            facts.append(("fine-tuning, chosen in the folds", " / ".join(ways)))
         if result.published:
             source = result.published.get("source", "")
             facts.append(
                 ("published figure", f"{result.published['mean']:g} ± {result.published.get('std', 0):g} ({source})")
             )
     return facts
+
+
+def _way(chosen: Any) -> str:
+    """How the encoder of an automatic predictor was fine-tuned, as its report says it."""
+    found = chosen.get("finetuning") if isinstance(chosen, dict) else None
+    return str(found.get("way", "")) if isinstance(found, dict) else ""
 
 
 def reasons_of(recipe: Mapping[str, Any]) -> list[str]:
@@ -65,6 +76,8 @@ def settings_of(recipe: Mapping[str, Any], name: str = "") -> list[Setting]:
     out = []
     for section, values in recipe.items():
         if section in ("about", "published") or not isinstance(values, Mapping):
+            continue
+        if recipe.get("finetune", {}).get("members") and section not in ("data", "finetune"):  # the others do not apply
             continue
         for key, value in values.items():
             if value is None or value == "" or value == []:
@@ -107,7 +120,7 @@ def scores_of(result: Result) -> list[Score]:
     for row in result.rows():
         if scores := result.column(row, result.rule):
             kind = "method" if row == result.row else "baseline"
-            width = interval(scores) if len(scores) > 1 else None
+            width = interval(scores, result.overlap) if len(scores) > 1 else None
             out.append(Score(result.label(row), statistics.fmean(scores), width, kind, len(scores)))  # type: ignore[arg-type]
     if result.published:
         std, seeds = float(result.published.get("std", 0.0)), max(1, int(result.published.get("seeds", 1)))
@@ -122,7 +135,7 @@ def outcome(result: Result, scores: Sequence[Score]) -> str:
     own = next((score for score in scores if score.kind == "method"), scores[0])
     others = [score for score in scores if score.kind == "baseline"]
     text = f"{own.label}: {result.metric} {shown(own.mean, result.metric)}{unit}"
-    text += f" over {own.seeds} seeds" if own.seeds > 1 else " with one seed"
+    text += f" over {own.seeds} {result.repeated}" if own.seeds > 1 else " with one seed"
     if others:
         best = (min if result.metric in IN_THEIR_UNITS else max)(others, key=lambda score: score.mean)
         text += f"; the best baseline, {best.label}, has {shown(best.mean, result.metric)}{unit}"
@@ -133,7 +146,7 @@ def outcome(result: Result, scores: Sequence[Score]) -> str:
 
 def score_table(result: Result) -> Table:
     header, lines = result.table()
-    title = "Every score, mean ± deviation over the seeds" if len(result.seeds) > 1 else "Every score"
+    title = f"Every score, mean ± deviation over the {result.repeated}" if len(result.seeds) > 1 else "Every score"
     return Table(title, header, lines)
 
 

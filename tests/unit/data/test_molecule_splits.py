@@ -75,6 +75,16 @@ def test_splits_by_columns_of_a_table(tmp_path: Path, monkeypatch: pytest.Monkey
     series = np.array([row.split(",")[3] for row in rows])
     parts = [set(series[positions].tolist()) for positions in by_series.split.values()]
     assert not parts[0] & parts[1] and not parts[1] & parts[2] and not parts[0] & parts[2]
+    assert not [note for note in by_time.origin.notes if "two ways" in note]  # points: the day comes first
+    path.write_text(path.read_text().replace(".2020", "/2020").replace(".0", "/0"))
+    assert not [n for n in read_assay(path, targets=["y"], split="time:measured on").origin.notes if "two ways" in n]
+    early = [f"{'C' * (i + 1)}O,{i}.5,{1 + i % 12:02d}/{1 + i // 12:02d}/2020" for i in range(40)]
+    path.write_text("\n".join(["smiles,y,measured on", *early]))
+    (note,) = (n for n in read_assay(path, targets=["y"], split="time:measured on").origin.notes if "two ways" in n)
+    assert note.startswith(
+        "'02/01/2020' in 'measured on' can be read in two ways, and no other date tells: read day-fi"
+    )
+    path.write_text("\n".join(["smiles,y,measured on,series", *rows]))
     with pytest.raises(InputError, match="neither dates nor numbers"):
         read_assay(path, targets=["y"], split="time:series")
     with pytest.raises(InputError, match="unknown split 'sereis'; did you mean 'series'"):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -33,6 +35,17 @@ from .store import MoleculeStore
 FEWEST = {"train": 5, "val": 2, "test": 2}  # molecules; with fewer nothing can be learned or said
 FEW = {"train": 50, "val": 20, "test": 20}  # with fewer a score says little
 logger = logging.getLogger("graphmae")
+_is_known = ContextVar("_is_known", default=False)
+
+
+@contextmanager
+def known_already() -> Iterator[None]:
+    """A block in which tables are read that were read and reported before."""
+    before = _is_known.set(True)
+    try:
+        yield
+    finally:
+        _is_known.reset(before)
 
 
 @dataclass(frozen=True)
@@ -204,8 +217,15 @@ class Assay(Dataset):
         packed = self.store.derived("ecfp", lambda: ecfp(self.smiles))
         return np.unpackbits(packed, axis=1, count=BITS).astype(np.float32)
 
+    @property
+    def remarks(self) -> list[str]:
+        """What was guessed, changed and left out when the table was read."""
+        return [*records.notes(self), *records.refusals(self)]
+
     def report(self) -> None:
-        """Log what was guessed, changed and left out when the table was read."""
+        """Log the same, unless it is `known_already`."""
+        if _is_known.get():
+            return
         for text in records.notes(self):
             logger.info("%s: %s", self.name, text)
         for text in records.refusals(self):

@@ -107,9 +107,18 @@ def find_targets(file: Path, cells: Cells, taken: set[str], wanted: Sequence[str
         if len(fewer) == 1:
             return fewer, f"the target is the column {fewer[0]!r}"
     shown = ", ".join(repr(name) for name in likely[:5]) + (f" and {len(likely) - 5} more" if len(likely) > 5 else "")
+    words = "" if likely else next((found for name in cells.names if (found := _two_words(cells, name, taken))), "")
     raise InputError(
-        f"{file}: say which columns are targets (--targets A,B); there is {shown or 'no column of numbers'}"
+        f"{file}: say which columns are targets (--targets A,B); there is {shown or 'no column of numbers'}{words}"
     )
+
+
+def _two_words(cells: Cells, name: str, taken: set[str]) -> str:
+    """What to say of a column that may be a target, for it holds two words."""
+    found = sorted({text.strip() for text in cells.texts(name)} - {""})
+    if name in taken or folded(name) in IDS or len(found) != 2:
+        return ""
+    return f". {name!r} holds two words; to learn it: --targets {name} --set data.positive={found[1]}, which is class 1"
 
 
 def _is_activity(name: str) -> bool:

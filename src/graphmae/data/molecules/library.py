@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import csv
 import io
+import logging
 from collections.abc import Iterator
 from pathlib import Path
 
 from ...runtime.errors import DataError
 from ...runtime.untrusted import open_gz
 from .cells import read_cells
+from .columns import find_smiles
 from .lines import form_of, read_lines, smiles_name
 
+logger = logging.getLogger("graphmae")
 LARGE = 1 << 23  # bytes of a text file, from which on it is read row by row
 Rows = Iterator[tuple[list[str], str]]
 
@@ -28,7 +31,9 @@ def library_rows(path: Path, smiles: str | None = None) -> tuple[list[str], Rows
         if form == "table" and plain.suffix in (".csv", ".tsv"):
             return _streamed(path, "\t" if plain.suffix == ".tsv" else "", smiles)
     cells = read_cells(path)
-    column = cells.smiles or smiles_name(path, cells.names, smiles)
+    column, how = find_smiles(path, cells, smiles)
+    if how:
+        logger.info("%s: %s", path.name, how)
     texts = cells.texts(column)
     return cells.names, ((row, text.strip()) for row, text in zip(cells.rows(), texts, strict=True))
 
@@ -38,7 +43,10 @@ def _streamed(path: Path, delimiter: str, smiles: str | None) -> tuple[list[str]
     first = next(lines, "")
     delimiter = delimiter or max(",;\t", key=first.count)
     header = next(csv.reader([first], delimiter=delimiter), [])
-    at = header.index(smiles_name(path, header, smiles))
+    column = smiles_name(path, header, smiles)
+    if column != smiles:
+        logger.info("%s: SMILES are in the column %r", path.name, column)
+    at = header.index(column)
 
     def rows() -> Rows:
         for number, row in enumerate(csv.reader(lines, delimiter=delimiter), 2):

@@ -81,7 +81,9 @@ def read_measurements(
     column = division_column(split)
     if column:
         if column not in cells.names and split == column and column not in DIVISIONS:
-            raise InputError(f"{file}: {unknown('split', split, [*DIVISIONS, *cells.names])}")
+            raise InputError(
+                f"{file}: {unknown('split', split, [*DIVISIONS, 'time:COLUMN', 'group:COLUMN', *cells.names])}"
+            )
         column = named_column(file, cells.names, column)
     taken = {of_smiles, *([column] if column else [])}
     of_ids = named_column(file, cells.names, id) if id else find_ids(cells, taken)

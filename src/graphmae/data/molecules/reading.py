@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from ...runtime.errors import DataError, InputError
 from ..dataset import REGISTRY
+from ..tables import dates, notation
 from ..tables.cells import floats
 from .assay import Assay
 from .cached import stored_texts
@@ -88,10 +89,17 @@ def _moments(found: Measurements, split: str) -> np.ndarray | None:
     """[R] the time of every row, where the molecules are divided by it; rows without one are left out."""
     if not split.startswith("time:") or not found.marks:
         return None
-    moments = floats(pa.chunked_array([pa.array(found.marks, pa.string())]))
+    cells = pa.chunked_array([pa.array(found.marks, pa.string())])
+    moments = floats(cells)
     if np.isnan(moments).all():
         raise InputError(
             f"{found.file}: {division_column(split)!r} holds neither dates nor numbers, such as {found.marks[0]!r}"
+        )
+    written = dates.decide(cells) if np.isnan(notation.numbers(cells)).all() else None
+    if written is not None and written.doubt:
+        found.notes.append(
+            f"{written.doubt!r} in {division_column(split)!r} can be read in two ways, and no other date tells: read "
+            f"{written.notation}; write dates as 2020-11-12 to be sure"
         )
     for row in np.flatnonzero(np.isnan(moments)):
         found.refused.append(

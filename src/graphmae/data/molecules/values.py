@@ -191,8 +191,8 @@ def _not_numbers(name: str, cells: Sequence[str], counts: np.ndarray, unread: np
     first = cells[int(codes[row - 1])][:40]
     shown = ", ".join(f"{cell[:40]!r} ({count:,})" for cell, count in most.most_common(5))
     return (
-        f"row {row}, column {name!r}: {first!r} is not a number, or too large, nor are {sum(most.values()):,} of "
-        f"{len(codes):,} cells: {shown}. Two words such as Active and Inactive are classes, >10000 and n.d. are "
+        f"row {row}, column {name!r}: {first!r} is not a number, or too large, like {sum(most.values()):,} "
+        f"of {len(codes):,} cells: {shown}. Two words such as Active and Inactive are classes, >10000 and n.d. are "
         "understood, and a cell is left empty if nothing was measured"
     )
 
