@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -53,6 +55,25 @@ def test_any_layout_of_the_factors_is_right(onednn: list[int]) -> None:
         assert torch.allclose(kernels.mm(left, right).double(), exact, atol=1e-4)
         assert torch.allclose(kernels.mm(left, right, out[:, 1]).double(), exact, atol=1e-4)
         assert torch.allclose(out[:, 1].double(), exact, atol=1e-4)
+
+
+@needs_onednn
+def test_no_layout_takes_many_times_as_long_as_another(onednn: list[int]) -> None:
+    """Gradients of parts of columns have gaps between their rows: with those oneDNN took a thousand times as long."""
+    a, b = torch.randn(256, 1200), torch.randn(1200, 512)
+    gaps = torch.randn(1200, 1024)
+    plain = best_of(lambda: kernels.mm(a, b))
+    for left, right in [(gaps[:, :256].t(), b), (a, gaps[:, :512]), (gaps[:, :256].t(), gaps[:, 512:])]:
+        assert best_of(lambda x=left, y=right: kernels.mm(x, y)) < 20 * plain  # type: ignore[misc]
+
+
+def best_of(run: Callable[[], object], times: int = 5) -> float:
+    seconds = []
+    for _ in range(times):
+        began = time.perf_counter()
+        run()
+        seconds.append(time.perf_counter() - began)
+    return min(seconds)
 
 
 @needs_onednn

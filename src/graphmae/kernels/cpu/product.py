@@ -31,8 +31,13 @@ def mm(a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor:
     few = a.size(0) * a.size(1) * b.size(1) < LEAST
     if few or a.dtype != torch.float32 or b.dtype != torch.float32 or not uses_onednn():
         return reference.mm(a, b, out)
-    found = torch.ops.mkldnn._linear_pointwise(a, b.t(), None, "none", [], "")
+    found = torch.ops.mkldnn._linear_pointwise(_dense(a), _dense(b).t(), None, "none", [], "")
     return found if out is None else out.copy_(found)
+
+
+def _dense(x: Tensor) -> Tensor:
+    """The same without gaps between rows or columns: with them oneDNN takes a thousand times as long."""
+    return x if x.is_contiguous() or x.t().is_contiguous() else x.contiguous()
 
 
 def filled_up(x: Tensor) -> Tensor:
