@@ -8,7 +8,7 @@ import os
 import re
 import socket
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -142,6 +142,25 @@ def locked(folder: Path) -> Iterator[None]:
         with suppress(OSError):
             path.write_text("")
         lock.release()  # the file stays: removing it would let two processes hold two files of one name
+
+
+@contextmanager
+def waiting_for(path: Path, wait: Callable[[], None]) -> Iterator[None]:
+    """Hold the lock file `path`; while another process has it, wait, after a call of `wait` to say so."""
+    from filelock import FileLock, Timeout
+
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(path)
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            wait()
+            lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def _owner(path: Path) -> str:

@@ -6,6 +6,7 @@ import csv
 from pathlib import Path
 
 from ...runtime.errors import DataError
+from ...runtime.files import write_text
 from ..dataset import REGISTRY
 from ..molecules.assay import Assay
 from ..molecules.cached import stored
@@ -38,8 +39,7 @@ def chembl_series(root: str | Path | None = None, split: Division = "random", sp
     text = "smiles,activity\n" + "".join(f"{smiles},{activity.get(name, '')}\n" for smiles, name in pairs)
     table = cache_root() / "raw" / "chembl-series.csv"
     if not table.is_file() or table.read_text() != text:
-        table.parent.mkdir(parents=True, exist_ok=True)
-        table.write_text(text)
+        write_text(table, text)
     return read_assay(
         table, targets=["activity"], split=split, split_seed=split_seed, standardize=False, duplicates="keep",
         unmeasured=True, quiet=True,

@@ -50,10 +50,10 @@ def build_store(
         **({"standardize": True} if standardize else {}),
         **({} if texts is None else {"strings": len(texts)}),
     }
-    if not (folder / "meta.json").is_file():
+    if not is_complete(folder):
         rdkit()
     _claim(folder, made_of)
-    if (folder / "meta.json").is_file():
+    if is_complete(folder):
         return MoleculeStore.open(folder)
     parts = folder / "parts"
     done = bad = 0
@@ -77,6 +77,11 @@ def build_store(
     write_json(folder / "meta.json", meta)
     shutil.rmtree(parts)
     return MoleculeStore.open(folder)
+
+
+def is_complete(folder: Path) -> bool:
+    """Whether a build of the store came to its end: the description is written last."""
+    return (folder / "meta.json").is_file()
 
 
 def _identity(file: Path) -> dict[str, Any]:

@@ -7,16 +7,19 @@ import logging
 import shutil
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 from ...runtime.errors import DataError
+from ...runtime.files import waiting_for
 from ..dataset import REGISTRY
 from ..sources import cache_root, sha256
-from .building import build_store
+from .building import build_store, is_complete
 from .integrity import DamagedStore
 from .store import MoleculeStore
 
+WAITING = "%s: another process parses these molecules; waiting for it"
 logger = logging.getLogger("graphmae")
 
 
@@ -74,12 +77,20 @@ def _cached(
             shown = now
             logger.info("%s: %d strings parsed, %d of them bad, %.0f a second", name, done, bad, done / (now - began))
 
-    try:
-        return build(folder, progress)
-    except DamagedStore:
-        logger.warning("%s: what the cache held was damaged; the molecules are parsed again", name)
-        shutil.rmtree(folder)
-        return build(folder, progress)
+    def built() -> MoleculeStore:
+        try:
+            return build(folder, progress)
+        except DamagedStore:
+            logger.warning("%s: what the cache held was damaged; the molecules are parsed again", name)
+            shutil.rmtree(folder)
+            return build(folder, progress)
+
+    if is_complete(folder):
+        with suppress(DamagedStore):
+            return build(folder, progress)
+    # Two processes that need the same molecules, as seeds of a run do: one parses, the others wait.
+    with waiting_for(folder.with_name(f"{folder.name}.lock"), lambda: logger.info(WAITING, name)):
+        return built()
 
 
 @REGISTRY.register("smiles")
