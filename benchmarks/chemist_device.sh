@@ -12,6 +12,7 @@ set -euo pipefail
 # Threads of several processes that wait for one another finish nothing: one each, and forests as many as they are given.
 export GRAPHMAE_COMMIT=$1 PYTHONPATH=src OMP_NUM_THREADS=1
 seconds=$2 runs=$3 folder=$(mktemp -d)
+mkdir -p "$OUT" && OUT=$(realpath "$OUT")
 # What is affordable for so many values: see finetuning/members.py
 declare -A members=(
   [toxcast]="finetuned,frozen-linear ecfp-linear ecfp-forest descriptors-forest"

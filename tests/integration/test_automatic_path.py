@@ -7,6 +7,7 @@ import csv
 import json
 import pickle
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -167,6 +168,50 @@ def test_a_table_is_predicted_by_several_runs_one_after_another_and_again(runs: 
         assert {key: row[key] for key in first} == first
         assert {key: row[f"length_{key}" if key in near else key] for key in second} == second
         assert again == row and len(row) == len({*first, *second}) + len(near)
+
+
+def test_a_run_goes_on_only_with_the_molecules_and_the_checkpoint_it_began_with(
+    checkpoint: Path, assay: Path, tmp_path: Path
+) -> None:
+    """Otherwise seeds of two tables were averaged without a word."""
+    shutil.copy(assay, tmp_path / "assay.csv")
+    shutil.copytree(checkpoint, tmp_path / "model")
+
+    def go_on(seeds: tuple[int, ...]) -> None:
+        gm.finetune(
+            tmp_path / "model", tmp_path / "assay.csv", ["length"], tmp_path / "run", seeds=seeds, resume=True,
+            split="random", overrides=['finetune.members=["ecfp-linear"]'], progress=False,
+        )  # fmt: skip
+
+    go_on((0,))
+    go_on((0,))
+    table = (tmp_path / "assay.csv").read_text()
+    (tmp_path / "assay.csv").write_text(table.replace(".5", ".6"))
+    with pytest.raises(InputError, match=r"the molecules changed since the run in .* began"):
+        go_on((0, 1))
+    (tmp_path / "assay.csv").write_text(table)
+    model = gm.load(tmp_path / "model")
+    with torch.no_grad():
+        next(model.parameters()).add_(1)
+    shutil.rmtree(tmp_path / "model")
+    model.save_pretrained(tmp_path / "model")
+    with pytest.raises(InputError, match="the checkpoint changed"):
+        go_on((0, 1))
+    (tmp_path / "run/inputs.json").unlink()  # as runs of older versions
+    go_on((0, 1))
+
+
+def test_cells_with_ends_of_lines_keep_their_rows_together(runs: Path, tmp_path: Path) -> None:
+    """Excel writes them into notes. Without quotes such a row was two, and of the best three two were written."""
+    notes = ["line one\rline two", "x\ny", "x\r\ny", "", 'say "b"']
+    with (tmp_path / "new.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([["smiles", "note"], *zip(molecules()[:5], notes, strict=True)])
+    for options in ({}, {"sort": "length"}, {"top": 3}):
+        gm.predict(runs / "numbers", tmp_path / "new.csv", out=tmp_path / "out.csv", **options)
+        with (tmp_path / "out.csv").open(newline="") as file:
+            rows = [*csv.DictReader(file)]
+        assert len(rows) == options.get("top", 5) and {row["problem"] for row in rows} == {""}
+        assert {row["note"] for row in rows} <= set(notes) and all(float(row["length_predicted"]) for row in rows)
 
 
 def test_a_molecule_unlike_all_others_is_out_of_the_domain(runs: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
@@ -17,6 +16,7 @@ from ..finetuning import AutomaticPredictor, Committee, Predictor
 from ..finetuning.contributions import Contributions, contributions
 from ..runtime.errors import InputError
 from ..runtime.files import check_out, replacing
+from ..runtime.lines import line_writer
 
 DRAWN = 12  # molecules in a picture
 NAMES = ("id", "name", "title", "compound", "compound_id", "cid", "molecule", "molecule_id")
@@ -94,8 +94,8 @@ def _short(text: str, longest: int = LONGEST) -> str:
 def _write(out: Path, found: Sequence[Contributions | None], names: Sequence[str], at: int) -> None:
     """A row for every atom; molecules are counted from 1, and called as the file calls them, if it does."""
     with replacing(out) as partial, partial.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["molecule", "name", "smiles", "atom", "contribution"])
+        line = line_writer()
+        file.write(line(["molecule", "name", "smiles", "atom", "contribution"]))
         for number, one in enumerate(found, 1):
             for atom, value in enumerate(np.zeros(0) if one is None else one.atoms[:, at]):
-                writer.writerow([number, names[number - 1], one.smiles if one else "", atom, f"{value:.6g}"])
+                file.write(line([number, names[number - 1], one.smiles if one else "", atom, f"{value:.6g}"]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -31,6 +30,7 @@ from ..runtime.device import numerics, resolve_device
 from ..runtime.environment import hardware, peak_bytes, versions
 from ..runtime.errors import ConfigError, InputError, unknown
 from ..runtime.files import check_out, replacing
+from ..runtime.lines import line_writer
 from ..runtime.seed import check_seeds, preserved_randomness
 from ..training import Progress, quiet
 from .embedding import embed
@@ -111,9 +111,9 @@ def anomalies(
     scores = list(zip(names, found.tolist(), strict=True))
     if out is not None:
         with replacing(out) as partial, partial.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow([dataset.id_name, "anomaly"])
-            writer.writerows([name, "" if value != value else f"{value:.6g}"] for name, value in scores)
+            line = line_writer()
+            file.write(line([dataset.id_name, "anomaly"]))
+            file.writelines(line([name, "" if value != value else f"{value:.6g}"]) for name, value in scores)
     return scores
 
 

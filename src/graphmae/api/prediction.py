@@ -16,7 +16,8 @@ from .. import pretrained
 from ..data.molecules.library import library_rows
 from ..data.molecules.units import is_concentration
 from ..data.sources import sha256
-from ..experiments.library import Columns, predict_library
+from ..experiments.columns import Columns
+from ..experiments.library import predict_library
 from ..experiments.ranking import Order
 from ..finetuning import AutomaticPredictor, Committee, Predictor
 from ..runtime.device import numerics, resolve_device
@@ -83,14 +84,12 @@ def predict(
                 for row, line in zip(found.rows, columns.rows(committee, answers), strict=True):
                     for name, cell in zip(columns.header, line, strict=True):
                         cells[name][first + row] = cell
-    return {name: [_value(cell) for cell in column] for name, column in cells.items()} if details else values
-
-
-def _value(cell: str) -> Any:
-    try:
-        return float(cell)
-    except ValueError:
-        return cell
+    if not details:
+        return values
+    return {
+        name: column if columns.is_text(name) else [float(cell or "nan") for cell in column]
+        for name, column in cells.items()
+    }
 
 
 def _committee(model: Predictor | AutomaticPredictor | Committee | str | Path) -> Committee:

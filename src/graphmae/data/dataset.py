@@ -111,6 +111,10 @@ class Dataset:
         """From one row per graph to one per row of what the data set was made of."""
         return rows
 
+    def digest(self) -> str:
+        """What the data is made of, where a run that is resumed has to find the same; "" where its settings say it."""
+        return ""
+
     def write_records(self, folder: Path) -> None:
         """Write into a run's folder what was made of the user's own data, where that has to be looked up later."""
 

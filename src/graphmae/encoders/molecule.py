@@ -165,10 +165,9 @@ class _Applied:
     def last(self, hidden: Tensor, out: Tensor | None = None) -> Tensor:
         """[n, width], into `out` where that is given."""
         if out is None or self.bias is None or not isinstance(self.rest, nn.ReLU):
-            made = kernels.mm(hidden, self.weight.t())
-            made = self.rest(made if self.bias is None else made.add_(self.bias))
+            made = self.rest(kernels.mm(hidden, self.weight.t(), bias=self.bias))
             return made if out is None else out.copy_(made)
-        return kernels.mm(hidden, self.weight.t(), out).add_(self.bias).relu_()
+        return kernels.mm(hidden, self.weight.t(), out, self.bias).relu_()
 
 
 def _is_relu(rest: nn.Module) -> bool:

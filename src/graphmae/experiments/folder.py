@@ -1,6 +1,7 @@
 """The folder of a run: what is where, and who may write there.
 
 recipe.json          the resolved recipe (recipe.toml: the same to edit and run again)
+inputs.json          of an assay: digests of what was read, molecules and checkpoint, which --resume compares
 result.json          all scores
 tasks.csv            of an assay: scores of every target, one row per seed and part
 split.csv            of an assay: which row is trained on, chosen by, tested on (refused.csv: left out, and why)
@@ -19,7 +20,6 @@ tensorboard/         with train.tensorboard
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -30,12 +30,14 @@ from ..results import Result
 from ..runtime import ranks
 from ..runtime.errors import InputError, Interrupted, StopRequest
 from ..runtime.files import is_empty, locked, read_json, replacing, write_json, write_text
+from ..runtime.lines import line_writer
 from ..runtime.untrusted import read_object
 
 if TYPE_CHECKING:
     from ..training import TrainingState
 
 TRIALS = "trials.json"
+INPUTS = "inputs.json"
 KINDS: dict[str, Literal["comparison", "run", "model"]] = {
     "compare.json": "comparison", "result.json": "run", "config.json": "model",
 }  # fmt: skip
@@ -83,10 +85,13 @@ class RunFolder:
             raise InputError(f"{self.path} exists and is not a run; choose another --out")
 
     @contextmanager
-    def claim(self, settings: Mapping[str, Any], resume: bool) -> Iterator[None]:
+    def claim(
+        self, settings: Mapping[str, Any], resume: bool, inputs: Mapping[str, str] | None = None
+    ) -> Iterator[None]:
         """Hold the folder while a run with these settings works in it; refuse one that holds anything else.
 
-        Of several processes the first holds it for all.
+        `inputs` are digests of files that are named in the settings: a run goes on only if they are what they were. Of
+        several processes the first holds it for all.
         """
         if ranks.rank():
             yield
@@ -100,9 +105,22 @@ class RunFolder:
                     raise InputError(
                         f"{self.path} holds a run with other settings; --resume needs the same recipe, seed and --set"
                     )
+                self._check_inputs(inputs or {})
             else:
                 write_json(stored, settings)
+            if inputs:
+                write_json(self.path / INPUTS, inputs)
             yield
+
+    def _check_inputs(self, inputs: Mapping[str, str]) -> None:
+        """Runs of older versions have not kept theirs."""
+        path = self.path / INPUTS
+        before = read_json(path) if path.is_file() else {}
+        if changed := [name for name in inputs if before.get(name, inputs[name]) != inputs[name]]:
+            raise InputError(
+                f"the {' and the '.join(changed)} changed since the run in {self.path} began, so it cannot go on: "
+                "choose another --out"
+            )
 
     @contextmanager
     def _resumable(self) -> Iterator[None]:
@@ -209,12 +227,11 @@ class RunFolder:
         """Columns: seed, part, target, and every metric any row has; an empty cell where one is not defined."""
         header = list(dict.fromkeys(key for row in rows for key in row))
         with replacing(self.path / "tasks.csv") as partial, partial.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, header, restval="", lineterminator="\n")
-            writer.writeheader()
+            line = line_writer()
+            file.write(line(header))
             for row in rows:
-                writer.writerow(
-                    {key: f"{value:.6g}" if isinstance(value, float) else value for key, value in row.items()}
-                )
+                cells = [row.get(key, "") for key in header]
+                file.write(line(f"{cell:.6g}" if isinstance(cell, float) else cell for cell in cells))
 
     def stored_recipe(self) -> dict[str, Any] | None:
         """The recipe of the run this folder, or this seed, belongs to."""

@@ -8,17 +8,15 @@ OUT.parts/          beside the file that is asked for, until that is complete
 
 from __future__ import annotations
 
-import csv
 import logging
 import shutil
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from itertools import chain, islice
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -26,73 +24,20 @@ import numpy as np
 import torch
 
 from .. import pretrained
-from ..finetuning import Answers, Committee
+from ..finetuning import Committee
 from ..runtime.compiled import limit_threads, one_thread
 from ..runtime.environment import cpu_count
-from ..runtime.errors import GraphMAEError, InputError, Interrupted, StopRequest
+from ..runtime.errors import InputError, Interrupted, StopRequest
 from ..runtime.files import read_json, replacing, write_json
-from ..runtime.signals import obey_parent
+from ..runtime.lines import line_writer
+from ..runtime.processes import killed, pool_of, submit
+from .columns import Columns, replaced
 from .ranking import Order, Sorted, merged
 
 PART = 2048  # molecules that are predicted together
 FEW = 3 * PART  # molecules that need no other process
 NOT_A_MOLECULE = "not a molecule"
 logger = logging.getLogger("graphmae")
-
-
-@dataclass(frozen=True)
-class Columns:
-    """What is written for every molecule, beside the cells it came with."""
-
-    names: tuple[str, ...]
-    kind: str
-    knows_training: bool
-    prefix: str = ""  # of the names that do not say which target: a table may have those of another predictor
-
-    @classmethod
-    def beside(cls, header: Sequence[str], names: tuple[str, ...], kind: str, knows_training: bool) -> Columns:
-        """Columns for a table that has `header`; those it has from the same prediction before are to be replaced."""
-        plain = cls(names, kind, knows_training)
-        named = cls(names, kind, knows_training, f"{names[0]}_")
-        for same in (plain, named):
-            if set(same.header) <= set(header):
-                return same
-        out = named if set(plain.header) & set(header) else plain
-        if taken := [name for name in out.header if name in header]:
-            raise InputError(f"the table already has a column {taken[0]!r}; rename it, the predictions are called so")
-        return out
-
-    @property
-    def header(self) -> list[str]:
-        out = []
-        for name in self.names:
-            out.append(f"{name}_predicted")
-            if self.kind == "regression" and self.knows_training:
-                out += [f"{name}_low", f"{name}_high"]
-            out.append(f"{name}_spread")
-        near = ["nearest_smiles", "nearest_id", "tanimoto", "embedding_similarity", "domain"]
-        return [*out, *(self.prefix + name for name in [*(near if self.knows_training else []), "problem"])]
-
-    def rows(self, committee: Committee, answers: Answers) -> list[list[str]]:
-        """The cells of every molecule."""
-        columns: list[Sequence[str]] = []
-        for target in range(len(self.names)):
-            columns.append(_numbers(answers.values[:, target]))
-            if answers.low is not None and answers.high is not None and self.knows_training:
-                columns += [_numbers(answers.low[:, target]), _numbers(answers.high[:, target])]
-            spread = answers.spread[:, target]
-            columns.append(_numbers(spread) if spread.any() else [""] * len(spread))  # one member agrees with itself
-        near, automatic = answers.near, committee.automatic
-        if near is not None and automatic is not None and automatic.domain is not None:
-            smiles, ids = automatic.domain.smiles, automatic.domain.ids
-            columns += [[smiles[i] for i in near.nearest], [ids[i] for i in near.nearest]]
-            columns += [[f"{value:.3f}" for value in values.tolist()] for values in (near.tanimoto, near.cosine)]
-            columns.append(["in" if inside else "out" for inside in near.inside])
-        return [[*row, ""] for row in zip(*columns, strict=True)]
-
-
-def _numbers(values: np.ndarray) -> list[str]:
-    return [f"{value:.6g}" for value in values.tolist()]
 
 
 @dataclass(frozen=True)
@@ -137,16 +82,20 @@ def predict_library(
 
     `model` is the folder of a run, so that every process can load it, or a committee, which stays in this one. A call
     that was interrupted goes on with the parts it left, if `made_of` is the same. With an `order` the rows are sorted
-    part by part and then merged, so memory does not grow with the library but for four bytes a prediction. With
-    `in_domain` molecules unlike all the predictor was trained on are left out of the table.
+    part by part and then merged. Memory does not grow with the library but for four bytes per prediction, and some
+    twenty per molecule where they are sorted. With `in_domain` molecules unlike all the predictor was trained on are
+    left out of the table.
     """
     committee = model if isinstance(model, Committee) else pretrained.load_committee(model)
-    columns = Columns.beside(header, committee.names, committee.kind, committee.automatic is not None)
-    if columns.header[0] in header:
-        logger.warning("predict: the table has predictions of %s already; they are replaced", committee.names[0])
-        kept = [place for place, name in enumerate(header) if name not in columns.header]
+    if old := replaced(header, committee.names):
+        logger.warning(
+            "predict: the table has predictions of %s already; columns %r to %r are replaced",
+            ", ".join(committee.names), old[0], old[-1],
+        )  # fmt: skip
+        kept = [place for place, name in enumerate(header) if name not in old]
         rows = (([cells[place] for place in kept], text) for cells, text in rows)
         header = [header[place] for place in kept]
+    columns = Columns.beside(header, committee.names, committee.kind, committee.automatic is not None)
     if in_domain and not columns.knows_training:
         raise InputError(
             "this model does not know what it was trained on, so no molecule can be left out for being unlike"
@@ -171,7 +120,7 @@ def predict_library(
         shutil.rmtree(job.folder)
         raise InputError("there are no molecules to predict for")
     with replacing(out) as partial, partial.open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file, delimiter=job.delimiter, lineterminator="\n").writerow([*header, *columns.header])
+        file.write(line_writer(job.delimiter)([*header, *columns.header]))
         written, outside, far = 0, 0, f"{job.delimiter}out{job.delimiter}\n"  # the last columns: domain, problem
         for line in _lines(job, found):
             file.write(line)
@@ -231,14 +180,14 @@ def _parts(
             yield _finished(job, part) if job.keys(part.number).is_file() else _predict(job, committee, part, device)
         return
     waiting: deque[Future[_Found] | _Found] = deque()
-    pool = ProcessPoolExecutor(jobs - 1, get_context("spawn"), _prepare, (job, str(source)))
+    pool = pool_of(jobs - 1, _prepare, (job, str(source)))
     try:
         with one_thread():
             for part in chain(first, parts):
                 if job.keys(part.number).is_file():
                     waiting.append(_finished(job, part))
                 elif sum(not _is_done(one) for one in waiting) < 2 * (jobs - 1):
-                    waiting.append(pool.submit(_in_process, part))
+                    waiting.append(submit(pool, _in_process, part))
                 else:  # the others have enough to do
                     waiting.append(_predict(job, committee, part, device))
                 while waiting and _is_done(waiting[0]):
@@ -246,10 +195,7 @@ def _parts(
             while waiting:
                 yield _result(waiting.popleft())
     except BrokenProcessPool:
-        raise GraphMAEError(
-            "a process that predicted was killed, perhaps for want of memory; the same command goes on with the "
-            "molecules that are left"
-        ) from None
+        raise killed("the same command goes on with the molecules that are left") from None
     finally:
         pool.shutdown(cancel_futures=True)
 
@@ -272,7 +218,6 @@ _own: tuple[_Job, Committee] | None = None  # of a process that predicts parts
 
 def _prepare(job: _Job, model: str) -> None:
     global _own
-    obey_parent()
     limit_threads(1)  # one process per core
     _own = job, pretrained.load_committee(model)
 
@@ -301,8 +246,8 @@ def _predict(job: _Job, committee: Committee, part: Part, device: torch.device) 
     if job.order is not None:
         rows = rows[job.order.of(found.values[rows])[1]]
     with replacing(job.path(part.number)) as partial, partial.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, delimiter=job.delimiter, lineterminator="\n")
-        writer.writerows([*part.cells[row], *cells[row]] for row in rows.tolist())
+        line = line_writer(job.delimiter)
+        file.writelines(line([*part.cells[row], *cells[row]]) for row in rows.tolist())
     with replacing(job.keys(part.number)) as partial:
         np.save(partial, np.concatenate([found.values, found.listed[:, None].astype(np.float32)], axis=1))
     return found

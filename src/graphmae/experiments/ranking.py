@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import heapq
-import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count, islice
@@ -13,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from ..runtime.files import replacing
+from ..runtime.lines import line_writer
 
 MOST_OPEN = 256  # files that are merged at a time: a process may hold only so many open
 
@@ -29,7 +29,7 @@ class Order:
         """(the keys of [n, T] predictions in ascending order, their rows); what is not a molecule comes last."""
         keys = values[:, self.target] * np.float32(-1 if self.descending else 1)
         keys = np.where(np.isnan(keys), np.float32(np.inf), keys)
-        rows = np.argsort(keys, kind="stable")[: self.top or None]
+        rows = np.argsort(keys, kind="stable")[: self.top or None].astype(np.int32)
         return keys[rows], rows
 
 
@@ -47,8 +47,9 @@ class Sorted:
         keys, rows = order.of(self.values)
         with self.path.open(encoding="utf-8", newline="") as file:
             records = csv.reader(file, delimiter=delimiter)  # a cell may hold the end of a line
-            for key, row, record in zip(keys.tolist(), rows.tolist(), records, strict=True):
-                yield key, self.first + row, _record(record, delimiter)
+            line = line_writer(delimiter)
+            for key, row, record in zip(keys, rows, records, strict=True):  # one at a time: as lists they are large
+                yield float(key), self.first + int(row), line(record)
 
 
 def merged(files: Sequence[Sorted], order: Order, delimiter: str, folder: Path) -> Iterator[str]:
@@ -71,9 +72,3 @@ def _join(path: Path, files: Sequence[Sorted], order: Order, delimiter: str) -> 
     with replacing(path) as partial, partial.open("w", newline="", encoding="utf-8") as out:
         out.writelines(_merge(files, order, delimiter))
     return Sorted(path, np.concatenate([file.values for file in files]), files[0].first)
-
-
-def _record(cells: Sequence[str], delimiter: str) -> str:
-    text = io.StringIO()
-    csv.writer(text, delimiter=delimiter, lineterminator="\n").writerow(cells)
-    return text.getvalue()

@@ -62,7 +62,10 @@ def reproduce(
             free: Any = context.Queue()
             for device in devices:
                 free.put(device)
-            for e, entry in in_processes(_on_own_device, work, len(devices), _take_device, (free,)):
+            for e, entry in in_processes(
+                _on_own_device, work, len(devices), _take_device, (free,),
+                again="the same command goes on with what is left",
+            ):  # fmt: skip
                 _keep(e, entry, out)
         else:
             for task in work:

@@ -16,6 +16,7 @@ from .. import data as datasets
 from .. import evaluation, methods, pretrained
 from ..config import Recipe
 from ..data import Dataset
+from ..data.sources import sha256
 from ..registry import import_parts
 from ..results import Result, shown
 from ..runtime.alone import alone
@@ -68,7 +69,7 @@ def run(
     dataset.check_labels()
     recipe, prepare = _task(recipe, dataset, device, resume, jobs, ranks)
     folder = RunFolder(Path(out))
-    with folder.claim(recipe.to_dict(), resume):
+    with folder.claim(recipe.to_dict(), resume, _inputs(recipe, dataset)):
         dataset.write_records(folder.path)
         if device.type == "cuda":
             torch.cuda.reset_peak_memory_stats(device)
@@ -94,6 +95,14 @@ def run(
             folder.write_result(result)
         ranks.wait()
     return result
+
+
+def _inputs(recipe: Recipe, dataset: Dataset) -> dict[str, str]:
+    """Digests of what the recipe only names."""
+    found = {"molecules": dataset.digest()}
+    if recipe.finetune is not None and recipe.finetune.checkpoint:
+        found["checkpoint"] = sha256(pretrained.find_checkpoint(recipe.finetune.checkpoint) / "model.safetensors")
+    return {name: digest for name, digest in found.items() if digest}
 
 
 def _finish_seed(

@@ -57,7 +57,8 @@ class AutomaticPredictor:
         members: the other models.
         weights: member → share.
         platts: of classes, how each member's probabilities are calibrated before they are averaged.
-        platt: how the average is.
+        platt: of classes, how the average is calibrated.
+        conformal: of numbers, how wide intervals are.
         report: inner scores, what was chosen and why.
         token: what stands for a masked atom in the encoders, as in pre-training; None: zeros.
     """
@@ -76,7 +77,7 @@ class AutomaticPredictor:
     domain: Domain | None = None
     report: dict[str, Any] = field(default_factory=dict)
     token: torch.Tensor | None = None
-    _on_device: DeviceMembers | None = field(default=None, repr=False)
+    _on_device: DeviceMembers | None = field(init=False, default=None, repr=False)
 
     @property
     def reads_descriptors(self) -> bool:

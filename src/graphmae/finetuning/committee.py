@@ -49,6 +49,12 @@ class Committee:
         """The first automatic predictor, which knows the training molecules; None: there is none."""
         return next((model for model in self.models if isinstance(model, AutomaticPredictor)), None)
 
+    @property
+    def can_disagree(self) -> bool:
+        """Whether there are several models, or several members of one."""
+        members = [len(model.weights) for model in self.models if isinstance(model, AutomaticPredictor)]
+        return len(self.models) > 1 or max(members, default=1) > 1
+
     def featurize(self, texts: Sequence[str]) -> Featurized:
         """What the models read of SMILES strings."""
         wanted = any(isinstance(model, AutomaticPredictor) and model.reads_descriptors for model in self.models)

@@ -36,6 +36,7 @@ SAID = {
     "fold": "fine-tuning, each time without one fold",
     "final": "fine-tuning with the test part too, each time without one fold",
 }
+AGAIN = "the same command with --resume goes on with the trainings that are left"
 logger = logging.getLogger("graphmae")
 
 
@@ -144,7 +145,7 @@ def _running(tasks: Sequence[Task]) -> Iterator[Trained]:
     if width < 2 or small or any(task.device != "cpu" for task in tasks):
         yield from map(train_one, tasks)
         return
-    yield from in_processes(train_one, tasks, width, limit_threads, (1,), saves=False)
+    yield from in_processes(train_one, tasks, width, limit_threads, (1,), saves=False, again=AGAIN)
 
 
 def _path(folder: Path, label: str, number: int) -> Path:

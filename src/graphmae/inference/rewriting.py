@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import gzip
 import re
 from collections import Counter
@@ -16,6 +15,7 @@ from ..data.tables import read_table, write_table
 from ..data.tables.cells import floats, is_missing, strings
 from ..data.tables.reading import MISSING
 from ..runtime.files import replacing
+from ..runtime.lines import line_writer
 from .as_written import writer
 from .imputation import Filled
 
@@ -47,9 +47,9 @@ def write_filled(source: Path, out: Path, before: pa.Table, after: pa.Table, fil
             for row, text in cells.items():
                 columns[written.column_names.index(name)][row] = text
         with partial.open("w", newline="", encoding="utf-8") as file:
-            rows = csv.writer(file, delimiter=TEXT[out.suffix], lineterminator="\n")
-            rows.writerow(written.column_names)
-            rows.writerows(zip(*columns, strict=True))
+            line = line_writer(TEXT[out.suffix])
+            file.write(line(written.column_names))
+            file.writelines(map(line, zip(*columns, strict=True)))
 
 
 def texts(filled: Filled, values: pa.ChunkedArray, written: pa.Table) -> dict[int, str]:

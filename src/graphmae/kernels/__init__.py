@@ -56,6 +56,7 @@ __all__ = [
     "prelu",
     "take_padded",
     "taken_by",
+    "takes_product",
     "use",
     "view",
 ]
@@ -196,10 +197,15 @@ def column_sums(a: Tensor, b: Tensor | None = None) -> Tensor:
         return _implementation(a).column_sums(a, b)
 
 
-def mm(a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor:
-    """`a` [n, k] · `b` [k, m], into `out` where that is given; without a gradient."""
+def mm(a: Tensor, b: Tensor, out: Tensor | None = None, bias: Tensor | None = None) -> Tensor:
+    """`a` [n, k] · `b` [k, m] + `bias` [m], into `out` where that is given; without a gradient."""
     with torch.no_grad():
-        return _implementation(a).mm(a, b, out)
+        return _implementation(a).mm(a, b, out, bias)
+
+
+def takes_product(x: Tensor, width: int) -> bool:
+    """Whether `mm` of `x` [n, k] and a matrix [k, `width`] is another product than torch's, as a rule a faster one."""
+    return _implementation(x).takes_product(x, width)
 
 
 def filled_up(x: Tensor) -> Tensor:

@@ -34,8 +34,12 @@ def aggregate(
     return out if own is None or table is None else out + (own.detach().to(table.dtype) @ table).unsqueeze(1)
 
 
-def mm(a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor:
-    return torch.mm(a, b) if out is None else torch.mm(a, b, out=out)
+def mm(a: Tensor, b: Tensor, out: Tensor | None = None, bias: Tensor | None = None) -> Tensor:
+    return torch.mm(a, b, out=out) if bias is None else torch.addmm(bias, a, b, out=out)
+
+
+def takes_product(x: Tensor, width: int) -> bool:
+    return False
 
 
 def filled_up(x: Tensor) -> Tensor:

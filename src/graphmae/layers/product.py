@@ -51,13 +51,12 @@ class _Biased(Function):
 
 
 class _Plain(Function):
-    """x · Wᵀ (+ b) and its gradients on the CPU, by the product that is fastest there."""
+    """x · Wᵀ (+ b) and its gradients on the CPU, where `kernels.mm` has a faster product than torch."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         ctx.save_for_backward(x, weight)
-        out = kernels.mm(x, weight.t())
-        return out if bias is None else out.add_(bias)
+        return kernels.mm(x, weight.t(), bias=bias)
 
     @staticmethod
     @once_differentiable
@@ -92,7 +91,7 @@ def product(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """`x` [N, in] · `weight` [out, in]ᵀ + `bias` [out]."""
     if not half_products() or x.dtype != torch.float32:
         eager = not torch.is_autocast_enabled("cpu") and not torch.compiler.is_compiling()
-        if x.device.type == "cpu" and x.dim() == 2 and eager:
+        if x.device.type == "cpu" and eager and kernels.takes_product(x, weight.size(0)):
             filled = kernels.filled_up(x)
             out = _Plain.apply(filled, weight, bias)
             return out if filled is x else out[: x.size(0)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 CPUINFO = Path("/proc/cpuinfo")
+ZEN5 = 26  # its family; 25: Zen 3 and 4
 
 
 def cpu_flags() -> set[str]:
@@ -12,8 +13,10 @@ def cpu_flags() -> set[str]:
     return set(_field("flags").split())
 
 
-def is_amd() -> bool:
-    return _field("vendor_id") == "AuthenticAMD"
+def is_zen5() -> bool:
+    """An AMD processor of that generation or a later one."""
+    family = _field("cpu family")
+    return _field("vendor_id") == "AuthenticAMD" and family.isdigit() and int(family) >= ZEN5
 
 
 def _field(name: str) -> str:

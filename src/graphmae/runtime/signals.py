@@ -18,12 +18,14 @@ from .errors import StopRequest, WorkerStop
 NUMBERS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 MESSAGE = "stopping after this step, to save the state; once more stops at once"
 _is_worker = False
+_was_asked = False  # to stop, in a worker
 
 
 def raise_stop_requests(kind: type[StopRequest] = StopRequest) -> None:
     """For the length of the process: a signal becomes a `StopRequest`, of which the command line makes an exit code."""
 
     def handle(number: int, frame: FrameType | None) -> None:
+        _note()
         raise kind(number)
 
     for number in _heeded():
@@ -59,6 +61,16 @@ def obey_parent() -> None:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, NUMBERS)  # see `held_back`
 
 
+def was_asked() -> bool:
+    """In a worker process: whether its parent asked it to stop, so that it begins nothing more."""
+    return _was_asked
+
+
+def _note() -> None:
+    global _was_asked
+    _was_asked = _is_worker
+
+
 def obey_launcher() -> None:
     """In one of several processes started together: a terminal's Ctrl-C comes from the terminal and again from the
     launcher, so a second signal is not a second request. The launcher kills those that do not end in time."""
@@ -84,6 +96,7 @@ def postponed() -> Iterator[Callable[[], int]]:
 
     def handle(number: int, frame: FrameType | None) -> None:
         nonlocal asked
+        _note()
         if not asked:
             asked = number
             if not _is_worker:

@@ -206,7 +206,7 @@ def test_classes_coded_1_and_2_and_words(tmp_path: Path) -> None:
     )
     with pytest.raises(DataError, match=r"two words, 'blue' and 'red': say which is class 1"):
         read_assay(odd, targets=["y"])
-    with pytest.raises(InputError, match=r"'y' holds two words; to learn it: --targets y --set data.positive=red"):
+    with pytest.raises(InputError, match=r"'y' holds two words, 'blue' and 'red'.*--targets y --set data.positive=red"):
         read_assay(odd)
     assert column(odd, targets=["y"], positive="blue") == [1, 0] * 5
 

@@ -12,15 +12,17 @@ from hypothesis import strategies as st
 
 from graphmae.experiments import ranking
 from graphmae.experiments.ranking import Order, Sorted, merged
+from graphmae.runtime.lines import line_writer
 
 VALUES = st.lists(st.sampled_from([0.5, 1.0, 1.5, -2.0, float("nan")]), min_size=1, max_size=40)
 
 
 def sorted_file(path: Path, values: np.ndarray, first: int, order: Order) -> Sorted:
-    """One line per row, as `predict_library` leaves a part: a cell with a line break in it, and the row's number."""
+    """One line per row, as `predict_library` leaves a part: a cell with ends of lines in it, and the row's number."""
     with path.open("w", newline="", encoding="utf-8") as file:
         rows = order.of(values)[1].tolist()
-        csv.writer(file, lineterminator="\n").writerows([f"a\nb{first + row}", first + row] for row in rows)
+        line = line_writer()
+        file.writelines(line([f"a\nb\rc{first + row}", first + row]) for row in rows)
     return Sorted(path, values, first)
 
 

@@ -109,14 +109,35 @@ def test_small_products_and_other_types_are_torch_s() -> None:
     assert torch.equal(kernels.mm(a, b), a @ b)
     double = torch.randn(300, 200).double()
     assert torch.equal(kernels.mm(double, double.t()), double @ double.t())
-    assert kernels.filled_up(double) is double
+    assert not kernels.takes_product(a, 7)
 
 
-def test_the_vendor_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("fast", [False, pytest.param(True, marks=needs_onednn)])
+def test_a_bias_is_added(monkeypatch: pytest.MonkeyPatch, fast: bool) -> None:
+    monkeypatch.setattr(own, "uses_onednn", lambda: fast)
+    monkeypatch.setattr(own, "LEAST", 1000)
+    a, b, bias, out = torch.randn(70, 50), torch.randn(50, 90), torch.randn(90), torch.empty(70, 90)
+    exact = torch.addmm(bias, a, b)
+    assert torch.allclose(kernels.mm(a, b, bias=bias), exact, atol=1e-4)
+    assert kernels.mm(a, b, out, bias) is out and torch.allclose(out, exact, atol=1e-4)
+
+
+def test_elsewhere_a_layer_is_torch_s_linear(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With all that brings: less to do for small layers, second derivatives, sparse input."""
+    monkeypatch.setattr(own, "uses_onednn", lambda: False)
+    layer, x = Linear(300, 200), torch.randn(300, 300, requires_grad=True)
+    first = torch.autograd.grad(layer(x).square().sum(), x, create_graph=True)[0]
+    first.square().sum().backward()
+    assert layer.weight.grad is not None
+    assert "Addmm" in type(layer(x).grad_fn).__name__
+
+
+def test_the_generation_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "cpuinfo"
     monkeypatch.setattr(processor, "CPUINFO", file)
-    assert not processor.is_amd() and processor.cpu_flags() == set()  # as on other systems
-    file.write_text("processor\t: 0\nvendor_id\t: AuthenticAMD\nflags\t\t: fpu avx512f\n")
-    assert processor.is_amd() and processor.cpu_flags() == {"fpu", "avx512f"}
-    file.write_text("processor\t: 0\nvendor_id\t: GenuineIntel\nflags\t\t: fpu\n")
-    assert not processor.is_amd()
+    assert not processor.is_zen5() and processor.cpu_flags() == set()  # as on other systems
+    file.write_text("processor\t: 0\nvendor_id\t: AuthenticAMD\ncpu family\t: 26\nflags\t\t: fpu avx512f\n")
+    assert processor.is_zen5() and processor.cpu_flags() == {"fpu", "avx512f"}
+    for other in ("vendor_id\t: AuthenticAMD\ncpu family\t: 25", "vendor_id\t: GenuineIntel\ncpu family\t: 27"):
+        file.write_text(f"processor\t: 0\n{other}\nflags\t\t: fpu\n")
+        assert not processor.is_zen5()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -89,6 +90,11 @@ class Assay(Dataset):
 
     def __len__(self) -> int:
         return len(self.store)
+
+    def digest(self) -> str:
+        bounds = b"" if self.bounds is None else self.bounds.tobytes()
+        texts = "\n".join([*self.names, *self.smiles, *self.given]).encode()
+        return hashlib.sha256(b"\0".join([texts, np.ascontiguousarray(self.targets).tobytes(), bounds])).hexdigest()
 
     @property
     def readable(self) -> list[str]:

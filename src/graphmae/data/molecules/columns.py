@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -118,7 +119,8 @@ def _two_words(cells: Cells, name: str, taken: set[str]) -> str:
     found = sorted({text.strip() for text in cells.texts(name)} - {""})
     if name in taken or folded(name) in IDS or len(found) != 2:
         return ""
-    return f". {name!r} holds two words; to learn it: --targets {name} --set data.positive={found[1]}, which is class 1"
+    options = f"--targets {shlex.quote(name)} --set {shlex.quote(f'data.positive={found[1]}')}"
+    return f". {name!r} holds two words, {found[0]!r} and {found[1]!r}; to learn it say which is class 1: {options}"
 
 
 def _is_activity(name: str) -> bool:

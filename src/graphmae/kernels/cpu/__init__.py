@@ -11,7 +11,7 @@ from .dropout import dropout, dropped_rows
 from .lookup import lookup
 from .norm import batch_norm, layer_norm, prelu
 from .pool import pool
-from .product import filled_up, mm
+from .product import filled_up, mm, takes_product
 
 __all__ = [
     "aggregate",
@@ -28,4 +28,5 @@ __all__ = [
     "parted",
     "pool",
     "prelu",
+    "takes_product",
 ]

@@ -1,6 +1,6 @@
 """The kernels for CUDA: Triton programs over rows, so that no edge × channel tensor exists."""
 
-from ..reference import dropout, filled_up, lookup, mm, pool
+from ..reference import dropout, filled_up, lookup, mm, pool, takes_product
 from .adam import adam_step
 from .aggregate import aggregate
 from .attend import attend
@@ -33,4 +33,5 @@ __all__ = [
     "pool",
     "prelu",
     "take_padded",
+    "takes_product",
 ]
