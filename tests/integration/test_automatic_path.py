@@ -331,7 +331,7 @@ def test_a_predictor_that_learned_nothing_says_so(assay: Path, tmp_path: Path) -
     assert done.exit_code == 0, done.output
     assert "(24 molecules) the predictor is no better than the mean" in done.stdout
     (tmp_path / "few.csv").write_text("smiles,value\nCCO,1\nCCN,2\nCCC,3\n")
-    with pytest.raises(DataError, match="3 molecules are too few; 9 are the least"):
+    with pytest.raises(DataError, match="3 molecules are too few: 5 to train on"):
         gm.finetune("molecule-zinc", tmp_path / "few.csv", ["value"], tmp_path / "few", progress=False)
 
 

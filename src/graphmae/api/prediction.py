@@ -81,7 +81,7 @@ def predict(
             answers = committee.answer(found, used)
             values[torch.from_numpy(found.rows + first)] = torch.from_numpy(answers.values).float()
             if details:
-                for row, line in zip(found.rows, columns.rows(committee, answers), strict=True):
+                for row, line in zip(found.rows, columns.rows(committee, answers, found.smiles), strict=True):
                     for name, cell in zip(columns.header, line, strict=True):
                         cells[name][first + row] = cell
     if not details:
@@ -136,7 +136,7 @@ def _order(committee: Committee, sort: str, top: int) -> Order | None:
     descending = sort in committee.names or not sort.startswith("-")
     wanted = sort if descending else sort.removeprefix("-")
     target = committee.target(wanted, "target to sort by")
-    if (name := committee.names[target]) != wanted and name.startswith("pIC50("):
+    if (name := committee.names[target]).startswith("pIC50(") and wanted not in (name, "pIC50"):
         raise InputError(
             f"{wanted!r} was learned as {name!r}, of which the highest are the most potent, so it is not clear which "
             f"way round {sort!r} means. Most potent first: --sort {name!r}; least potent first: --sort={'-' + name!r}"

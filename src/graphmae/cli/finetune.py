@@ -112,7 +112,8 @@ def _caution(result: Result) -> str:
     if not (means.get("r2", 1.0) <= 0 or means.get("roc-auc", 100.0) <= 50):  # nor where they are not defined
         return ""
     than = "the mean of its values" if "r2" in means else "chance"
+    log = " Values over several decades are learned on a log scale: --set data.transform=pIC50 or log10."
     return (
         f"On the test part ({result.data['test']} molecules) the predictor is no better than {than}: do not rely on it "
-        "yet. One small test part has a large error; --set data.repeats=5 measures five."
+        f"yet. One small test part has a large error; --set data.repeats=5 measures five.{log if 'r2' in means else ''}"
     )

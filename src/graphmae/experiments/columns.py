@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -12,6 +13,7 @@ from ..runtime.errors import InputError
 
 OF_TARGET = ("predicted", "low", "high", "spread")
 OF_MOLECULE = ("nearest_smiles", "nearest_id", "tanimoto", "embedding_similarity", "domain", "problem")
+SYMBOL = re.compile(r"\[\d*([A-Z][a-z]?|[a-z]{1,2})|(Cl|Br|[BCNOPSFIbcnops])")  # of an atom of a SMILES string
 TEXT = ("nearest_smiles", "nearest_id", "domain", "problem")
 
 
@@ -48,8 +50,8 @@ class Columns:
         """Whether a column of `header` has words; the others have numbers."""
         return name in [self.prefix + text for text in TEXT]
 
-    def rows(self, committee: Committee, answers: Answers) -> list[list[str]]:
-        """The cells of every molecule."""
+    def rows(self, committee: Committee, answers: Answers, smiles: Sequence[str]) -> list[list[str]]:
+        """The cells of every molecule; `smiles` are of what was predicted, without salts."""
         columns: list[Sequence[str]] = []
         for target in range(len(self.names)):
             columns.append(_numbers(answers.values[:, target]))
@@ -63,11 +65,23 @@ class Columns:
             columns += [[smiles[i] for i in near.nearest], [ids[i] for i in near.nearest]]
             columns += [[f"{value:.3f}" for value in values.tolist()] for values in (near.tanimoto, near.cosine)]
             columns.append(["in" if inside else "out" for inside in near.inside])
-        return [[*row, ""] for row in zip(*columns, strict=True)]
+        return [list(row) for row in zip(*columns, map(problem_of, smiles), strict=True)]
 
 
 def _numbers(values: np.ndarray) -> list[str]:
     return [f"{value:.6g}" for value in values.tolist()]
+
+
+def problem_of(smiles: str) -> str:
+    """What is odd about a molecule that is predicted all the same; "" for nothing.
+
+    >>> problem_of("CCO"), problem_of("Cl"), problem_of("*c1ccccc1")
+    ('', 'no carbon: predicted as Cl', 'has an undefined atom (*)')
+    """
+    if "*" in smiles:
+        return "has an undefined atom (*)"
+    has_carbon = any("c" in (one or other).lower().split() for one, other in SYMBOL.findall(smiles))
+    return "" if has_carbon else f"no carbon: predicted as {smiles}"
 
 
 def replaced(header: Sequence[str], names: Sequence[str]) -> list[str]:

@@ -119,6 +119,7 @@ def run_seed(
     }
     answers = predict_graphs(predictor, assay.graphs(), device).numpy()
     pretrained.save_predictor(predictor, folder.path, assay.metric, rows["pretrained"], facts)
+    assay.write_answers(answers, folder.path)
     seconds = time.monotonic() - began
     return {
         "seed": seed,
@@ -151,6 +152,7 @@ def _automatic_seed(
     }
     found.predictor.token = token
     pretrained.save_automatic(found.predictor, folder.path, assay.metric, found.rows, facts)
+    assay.write_answers(found.answers, folder.path)
     if found.final is not None:
         found.final.token = token
         count = sum(len(part) for part in assay.split.values())

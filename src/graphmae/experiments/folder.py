@@ -4,6 +4,7 @@ recipe.json          the resolved recipe (recipe.toml: the same to edit and run 
 inputs.json          of an assay: digests of what was read, molecules and checkpoint, which --resume compares
 result.json          all scores
 tasks.csv            of an assay: scores of every target, one row per seed and part
+seed-0/answers.csv   of an assay: what was measured of every molecule, and what is predicted
 split.csv            of an assay: which row is trained on, chosen by, tested on (refused.csv: left out, and why)
 trials.json          a search: every setting that was tried
 seed-0/              one seed: a checkpoint, and its scores.json when it is finished
@@ -101,9 +102,10 @@ class RunFolder:
         with locked(self.path), self._resumable():
             if stored.is_file():
                 self.check(resume)  # again: another process may have begun a run meanwhile
-                if _settings(read_json(stored)) != _settings(settings):
+                if other := _differences(_settings(read_json(stored)), _settings(settings)):
                     raise InputError(
-                        f"{self.path} holds a run with other settings; --resume needs the same recipe, seed and --set"
+                        f"{self.path} holds a run with other settings ({', '.join(other[:5])}); --resume needs the "
+                        "same recipe, seed and --set"
                     )
                 self._check_inputs(inputs or {})
             else:
@@ -239,6 +241,22 @@ class RunFolder:
             if path.is_file():
                 return read_json(path)
         return None
+
+
+def _differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
+    """The keys that two recipes do not have alike, as `--set` calls them.
+
+    >>> _differences({"train": {"lr": 1, "epochs": 2}, "seed": 0}, {"train": {"lr": 1, "epochs": 3}, "seed": 0})
+    ['train.epochs']
+    """
+    found = []
+    for key in dict.fromkeys([*one, *other]):
+        a, b = one.get(key), other.get(key)
+        if isinstance(a, Mapping) and isinstance(b, Mapping):
+            found += [f"{key}.{inner}" for inner in _differences(a, b)]
+        elif a != b:
+            found.append(key)
+    return found
 
 
 def _settings(recipe: Mapping[str, Any]) -> dict[str, Any]:

@@ -121,10 +121,11 @@ def predict_library(
         raise InputError("there are no molecules to predict for")
     with replacing(out) as partial, partial.open("w", newline="", encoding="utf-8") as file:
         file.write(line_writer(job.delimiter)([*header, *columns.header]))
-        written, outside, far = 0, 0, f"{job.delimiter}out{job.delimiter}\n"  # the last columns: domain, problem
+        inside = outside = 0
         for line in _lines(job, found):
             file.write(line)
-            written, outside = written + 1, outside + line.endswith(far)
+            domain = line.rsplit(job.delimiter, 2)[-2]  # before the problem, which has no delimiter in it
+            inside, outside = inside + (domain == "in"), outside + (domain == "out")
     if in_domain:
         logger.info(
             "predict: %d of %d molecules are in the predictor's domain",
@@ -134,7 +135,7 @@ def predict_library(
     elif outside and columns.knows_training:
         logger.warning(
             "predict: %d of the %d molecules in the table are unlike all the predictor was trained on (domain: out): "
-            "what is predicted of them promises nothing", outside, written,
+            "what is predicted of them promises nothing", outside, inside + outside,
         )  # fmt: skip
     shutil.rmtree(job.folder)
     return np.concatenate([part.values for part in found])
@@ -240,7 +241,7 @@ def _predict(job: _Job, committee: Committee, part: Part, device: torch.device) 
     if job.in_domain and answers.near is not None:
         found.listed[molecules.rows] = answers.near.inside
     cells = [[*[""] * (len(job.columns.header) - 1), NOT_A_MOLECULE] for _ in part.texts]
-    for row, made in zip(molecules.rows.tolist(), job.columns.rows(committee, answers), strict=True):
+    for row, made in zip(molecules.rows.tolist(), job.columns.rows(committee, answers, molecules.smiles), strict=True):
         cells[row] = made
     rows = np.flatnonzero(found.listed)
     if job.order is not None:

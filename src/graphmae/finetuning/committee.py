@@ -33,8 +33,12 @@ class Committee:
         return self.models[0].names
 
     def target(self, name: str, what: str = "target") -> int:
-        """Which target is called so; one that is learned on another scale also goes by the name of its column."""
-        found = [at for at, own in enumerate(self.names) if name == own or own.endswith(f"({name})")]
+        """Which target is called so; pIC50(IC50 (nM)) also goes by the name of its column, and where it is alone by
+        pIC50."""
+        found = [
+            at for at, own in enumerate(self.names)
+            if name == own or own.endswith(f"({name})") or own.startswith(f"{name}(")
+        ]  # fmt: skip
         exact = [at for at in found if self.names[at] == name]
         if len(exact or found) != 1:
             raise InputError(unknown(what, name, self.names))

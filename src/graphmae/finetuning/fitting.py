@@ -154,8 +154,8 @@ def fit_members(
     parts = parts_of(encoder, assay, settings, seed, device)
     names, kind, y = _names(settings, parts), assay.kind, parts.y[parts.train]
     logger.info(
-        "%s: %d molecules to learn from (train and val), %d to test on; %d folds %s; members: %s", label,
-        len(parts.train), len(parts.test), settings.folds, "by scaffold" if parts.grouped else "by chance",
+        "%s: %d molecules to learn from (train and val), %s to test on; %d folds %s; members: %s", label,
+        len(parts.train), _tested(assay, parts), settings.folds, "by scaffold" if parts.grouped else "by chance",
         ", ".join(names),
     )  # fmt: skip
     seen, chosen = _compare(names, parts, kind, seed, label)
@@ -176,6 +176,12 @@ def fit_members(
         embedded = embed_molecules([p.encoder for p in tuned], assay.graphs(), settings.readout, device)
         test[FINETUNED] = mean_of_tuned(tuned, [rows[torch.from_numpy(parts.test)] for rows in embedded])
     return Members(parts, kind, seen, test, fitted, tuned, chosen, way, facts)
+
+
+def _tested(assay: Assay, parts: Parts) -> str:
+    """Molecules of which only a bound is known are predicted and not scored."""
+    exact = int((~np.isnan(assay.scored[parts.test])).any(axis=1).sum())
+    return f"{len(parts.test)}" + (f" ({exact} of them with an exact value)" if exact < len(parts.test) else "")
 
 
 def costly(names: Collection[str]) -> list[str]:

@@ -65,7 +65,11 @@ def read_kind(folder: str | Path, kind: str) -> tuple[Path, dict[str, Any]]:
     if found not in wanted:
         what = {"pretrained": "a pre-trained model (graphmae pretrain)", "predictor": "a fine-tuned model"}
         what[AUTOMATIC] = what["predictor"]
-        way = "fine-tune it first: graphmae finetune" if kind == "predictor" else "its pre-trained model is needed here"
+        way = (
+            "fine-tune it first: graphmae finetune"
+            if kind == "predictor"
+            else "name the pre-trained one, such as molecule-zinc"
+        )
         raise InputError(f"{folder} holds {what.get(found, f'a {shown(found)}')}, not {what[kind]}; {way}")
     check_config(config, found, folder)
     return folder, config

@@ -80,7 +80,7 @@ def settings_of(recipe: Mapping[str, Any], name: str = "") -> list[Setting]:
         if recipe.get("finetune", {}).get("members") and section not in ("data", "finetune"):  # the others do not apply
             continue
         for key, value in values.items():
-            if value is None or value == "" or value == []:
+            if value is None or value == "" or value == [] or (section == "finetune" and key in _chosen(recipe)):
                 continue
             before = base.get(section, {}).get(key)
             changed = bool(base) and before != value and before != ["all"]
@@ -89,6 +89,15 @@ def settings_of(recipe: Mapping[str, Any], name: str = "") -> list[Setting]:
                 why = f"changed: recipe {name} has {'none' if before is None else _text(before)}"
             out.append(Setting(f"{section}.{key}", _text(value), why, changed))
     return out
+
+
+def _chosen(recipe: Mapping[str, Any]) -> tuple[str, ...]:
+    """Keys that an automatic predictor does not read, for it chooses them itself; what it chose is on the page."""
+    settings = recipe.get("finetune", {})
+    if not settings.get("members"):
+        return ()
+    never = ("schedule", "rule", "baselines", *(() if settings.get("epochs") else ("epochs",)))
+    return (*never, "mode", "lr", "dropout") if settings.get("search") else never
 
 
 def _text(value: Any) -> str:

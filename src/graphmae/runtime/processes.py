@@ -5,12 +5,14 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from multiprocessing.process import BaseProcess
+from types import TracebackType
 from typing import Any, TypeVar
 
 from .errors import GraphMAEError, Interrupted, StopRequest
@@ -98,6 +100,7 @@ def _stop(
     pool: ProcessPoolExecutor, futures: Sequence[Future[Any]], workers: Sequence[BaseProcess], number: int
 ) -> None:
     """Signal the workers to end, and wait for them."""
+    said, sys.excepthook = sys.excepthook, _without_broken_connections
     try:
         for future in futures:
             future.cancel()
@@ -110,3 +113,11 @@ def _stop(
         for worker in workers:
             worker.kill()
         raise
+    finally:
+        sys.excepthook = said
+
+
+def _without_broken_connections(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """A worker that is killed while it fetches a tensor leaves the thread that hands them out with half a request."""
+    if not issubclass(kind, ConnectionError | EOFError):
+        sys.__excepthook__(kind, error, trace)

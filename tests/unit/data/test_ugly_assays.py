@@ -143,7 +143,7 @@ def test_qualifiers_and_words_for_nothing_measured(tmp_path: Path) -> None:
     assert assay.bounds is not None and assay.bounds.ravel().tolist() == [1, -1, 0, 0, 1, 0, 0]
     split = replace(assay, division="part", given=("train", "train", "val", "val", "test", "test", "train"))
     assert np.isnan(split.scored[[0, 1, 4]]).all() and not np.isnan(split.scored[[2, 3, 5, 6]]).any()
-    assert "of 2 the true value is above it (>), of 1 the true value is below it (<)" in "\n".join(assay.origin.notes)
+    assert "2 of them are lower bounds (>), 1 of them are upper bounds (<)" in "\n".join(assay.origin.notes)
     assert "2 cells say that nothing was measured: 'n.d.' (1), 'not tested' (1)" in "\n".join(assay.origin.notes)
     assert column(path, censored="drop") == [7.5, 12, 3, 4]
     write(
@@ -288,7 +288,7 @@ def test_seven_molecules_are_refused_and_sixty_warned_about(tmp_path: Path, capl
         rows = [f"{'C' * (i + 1)}O,{i}.5" for i in range(count)]
         return read_assay(write(tmp_path / f"{count}.csv", "\n".join(["smiles,y", *rows])), split="random")
 
-    with pytest.raises(DataError, match="7 molecules are too few; 9 are the least"):
+    with pytest.raises(DataError, match="7 molecules are too few: 5 to train on"):
         assay_of(7).check_split()
     assay_of(60).check_split()
     assert "few molecules, 48 in the train part, 6 in the val part, 6 in the test part" in caplog.text
@@ -303,3 +303,76 @@ def test_reading_imports_no_torch(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[1.5, 2.5] False"
     assert read_measurements(path).names == ("y",)
+
+
+def test_few_cells_with_a_unit_do_not_speak_for_the_others(tmp_path: Path) -> None:
+    """One "12 µM" among numbers in nM made all of them a thousand times larger."""
+    rows = [*(f"{text},{40 + 10 * at}" for at, text in enumerate(SMILES[:-1])), f"{SMILES[-1]},12 µM"]
+    path = write(tmp_path / "odd.csv", "smiles,IC50\n" + "\n".join(rows))
+    with pytest.raises(InputError, match="pIC50 needs the unit of 'IC50'"):
+        read_assay(path, transform="pIC50")
+    assay = read_assay(path)
+    assert len(assay) == len(SMILES) - 1 and "which are left out" in noted(path)
+    assert [one.reason for one in assay.origin.refused if one.column] == ["its unit is 'uM', that of most is not given"]
+    converted = column(path, transform="pIC50", unit="nM")
+    assert converted[-1] == pytest.approx(-np.log10(12e-6), abs=1e-4) and converted[0] == pytest.approx(7.398, abs=1e-3)
+    most = write(
+        tmp_path / "most.csv",
+        "smiles,IC50\n" + "\n".join(f"{s},{i} nM" for i, s in enumerate(SMILES[1:], 1)) + f"\n{SMILES[0]},7",
+    )
+    assert column(most)[-1] == 7 and "taken to be in nM" in noted(most)
+
+
+def test_a_bound_that_says_nothing_is_left_out(tmp_path: Path) -> None:
+    """ "> 10,000" in a column with decimal commas is 10: trained on, the weakest would be the most potent."""
+    exact = [f"{'C' * length}O;{100 * length},5" for length in range(1, 21)]
+    path = write(tmp_path / "de.csv", "smiles;IC50 (nM)\n" + "\n".join([*exact, "c1ccccc1;> 10,000", "CCN;>3000,0"]))
+    assay = read_assay(path)
+    assert [one.reason for one in assay.origin.refused if one.column] == [
+        "'> 10,000' is a bound that nearly all exact values are beyond (it is read as 10): it says nothing, or is "
+        "written in another way"
+    ]  # fmt: skip
+    assert assay.targets.ravel().tolist()[-1] == 3000 and assay.bounds.ravel().tolist()[-1] == 1
+
+
+def test_a_log_scale_is_suggested_though_a_value_is_zero(tmp_path: Path) -> None:
+    numbers = [0, *(10**k for k in range(5)), *range(20, 40)]
+    texts = [f"{'C' * length}O" for length in range(1, len(numbers) + 1)]
+    rows = "\n".join(f"{text},{value}" for text, value in zip(texts, numbers, strict=True))
+    path = write(tmp_path / "zero.csv", "smiles,IC50 (nM)\n" + rows)
+    assert "1 of 26 are not above 0 and have no logarithm): --set data.transform=pIC50" in noted(path)
+
+
+def test_measurements_of_a_molecule_that_are_far_apart_are_reported(tmp_path: Path) -> None:
+    path = write(tmp_path / "apart.csv", "smiles,IC50 (nM)\nCCO,59\nOCC,59000\nCCN,20\nNCC,30\nCCC,5\n")
+    assert "measurements of 1 molecule are tenfold apart or more, the first in rows 1, 2 (59, 5.9e+04)" in noted(path)
+    logs = write(tmp_path / "logs.csv", "smiles,pIC50\nCCO,5.5\nOCC,7.5\nCCN,6.5\nNCC,6.6\nCCC,5\n")
+    assert "measurements of 1 molecule are tenfold apart or more, the first in rows 1, 2 (5.5, 7.5)" in noted(logs)
+
+
+def test_a_smiles_that_a_cell_wrapped_is_one(tmp_path: Path) -> None:
+    path = write(tmp_path / "wrapped.csv", 'smiles,y\n"c1ccccc1\nCCO",1.5\nCCO,2.5\n')
+    assert read_assay(path).smiles[0] == "OCCc1ccccc1"
+
+
+def test_a_title_above_a_table_in_excel_is_passed_over(tmp_path: Path) -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for row in [["BACE-1 FRET assay"], [], ["measured in May"], ["Compound", "Structure (SMILES)", "IC50 (nM)"]]:
+        book.active.append(row)
+    for number, text in enumerate(SMILES):
+        book.active.append([f"CMP-{number}", text, 10 * number + 5])
+    book.save(path := tmp_path / "title.xlsx")
+    assay = read_assay(path)
+    assert assay.names == ("IC50 (nM)",) and len(assay) == len(SMILES) and assay.ids[0] == "CMP-0"
+    assert "'BACE-1 FRET assay' was taken for a title" in noted(path) and "called as in 'Compound'" in noted(path)
+
+
+def test_one_column_of_words_above_another_table_is_no_title(tmp_path: Path) -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    book.active.append(["SMILES"])
+    for text in SMILES:
+        book.active.append([text, "1.5"])
+    book.save(path := tmp_path / "narrow.xlsx")
+    assert read_assay(path, targets=["column 2"]).smiles[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from graphmae.experiments.columns import OF_MOLECULE, Columns, replaced
+from graphmae.experiments.columns import OF_MOLECULE, Columns, problem_of, replaced
 from graphmae.runtime.errors import InputError
 
 OWN = ["SMILES", "a_predicted price", "problem size"]
@@ -54,6 +54,21 @@ def test_columns_that_only_look_like_it_are_the_table_s_own() -> None:
         assert replaced(header, ["y"]) == []
         with pytest.raises(InputError, match="the table already has a column"):
             Columns.beside(header, ("y",), "regression", True)
+
+
+@pytest.mark.parametrize(
+    "text", ["CCO", "c1ccccc1", "[13CH4]", "Clc1ccccc1", "[C-]#N", "[cH-]1cccc1", "[C@H](F)(Cl)Br"]
+)
+def test_molecules_with_carbon_have_no_problem(text: str) -> None:
+    assert problem_of(text) == ""
+
+
+@pytest.mark.parametrize(
+    "text", ["Cl", "N", "[Cu+2]", "[Sc]", "[Co]", "[Tc]", "O=S(=O)(O)O", "[64Cu]", "ClCl", "[Ca+2]", "[Cl-]"]
+)
+def test_what_is_left_of_a_salt_of_metals_is_named(text: str) -> None:
+    """Sodium chloride was predicted as hydrogen chloride, cisplatin as ammonia, without a word."""
+    assert problem_of(text) == f"no carbon: predicted as {text}"
 
 
 def test_a_table_with_a_column_called_problem_gets_names_of_the_target() -> None:

@@ -162,15 +162,16 @@ class Assay(Dataset):
         """Refuse a split by which nothing can be learned, chosen or tested; warn where it says little."""
         if len(self) < sum(FEWEST.values()):
             raise DataError(
-                f"{self.name}: {len(self)} molecules are too few; {sum(FEWEST.values())} are the least: "
-                "5 to train on, 2 to choose by and 2 to test on"
+                f"{self.name}: {len(self)} molecules are too few: 5 to train on, 2 to choose by and 2 to test on are "
+                "the least, which takes about 20 in all, or a column that says which is which (--split COLUMN)"
             )
         sizes = {part: len(positions) for part, positions in self.split.items()}
         if small := [part for part, size in sizes.items() if size < FEWEST[part]]:
             parts = "/".join(str(size) for size in sizes.values())
             raise DataError(
                 f"{self.name}: {len(self)} molecules are {parts} to train on, choose by and test on; {small[0]} "
-                f"needs {FEWEST[small[0]]} at least: measure more, or name other parts (--split COLUMN)"
+                f"needs {FEWEST[small[0]]} at least: with about 20 molecules all parts have enough, or name other "
+                "parts (--split COLUMN)"
             )
         untrained = np.isnan(self.targets[self.split["train"]]).all(axis=0)
         if untrained.any() and not untrained.all():
@@ -240,6 +241,10 @@ class Assay(Dataset):
     def write_records(self, folder: Path) -> None:
         """split.csv, which row of the table is in which part, and refused.csv, which was left out and why."""
         records.write(self, folder)
+
+    def write_answers(self, answers: np.ndarray, folder: Path) -> None:
+        """answers.csv: predictions [M, T] beside what was measured."""
+        records.write_answers(self, answers, folder)
 
     def summary(self) -> Iterator[tuple[str, int]]:
         yield from self.store.summary()

@@ -45,7 +45,8 @@ def find_smiles(file: Path, cells: Cells, wanted: str | None) -> tuple[str, str]
         return found, "" if wanted == found else f"SMILES are in the column {found!r}"
     likely = [name for name in cells.names if _holds_molecules(cells.texts(name)[: 4 * LOOKED_AT])]
     if len(likely) != 1:
-        raise InputError(f"{file}: say which column holds SMILES (--smiles); it has {', '.join(cells.names)}")
+        guessed = "".join(f". {note}" for note in cells.notes)
+        raise InputError(f"{file}: say which column holds SMILES (--smiles); it has {', '.join(cells.names)}{guessed}")
     return likely[0], f"SMILES are in the column {likely[0]!r}, by what is in it"
 
 

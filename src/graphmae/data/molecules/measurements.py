@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +20,9 @@ from .values import BOUNDS, Column, Kind, read_column
 
 DIVISIONS = ("scaffold", "scaffold-balanced", "random")
 BY_COLUMN = ("time", "group")
+WRAPPED = re.compile(r"[\r\n]+")  # ends of lines inside of a cell
+FEW_EXACT = 10  # values, too few to doubt a bound by
+BEYOND = 0.9  # of the exact values
 
 
 class Refused(NamedTuple):
@@ -88,6 +92,8 @@ def read_measurements(
     taken = {of_smiles, *([column] if column else [])}
     of_ids = named_column(file, cells.names, id) if id else find_ids(cells, taken)
     names, found = find_targets(file, cells, taken, targets)
+    if not id:
+        found = "; ".join(filter(None, [found, f"molecules are called as in {of_ids!r}" if of_ids else ""]))
     columns, units = [], []
     for name in names:
         one, its_unit = _target(file, cells, name, len(names) == 1, kind, positive, unit, censored)
@@ -103,7 +109,7 @@ def read_measurements(
         file,
         tuple(titles),
         known,
-        [text.strip() for text in cells.texts(of_smiles)],
+        [WRAPPED.sub("", text).strip() for text in cells.texts(of_smiles)],
         _ids(cells, of_ids),
         np.stack([one.values for one in columns], axis=1),
         np.stack([one.bounds for one in columns], axis=1),
@@ -146,9 +152,15 @@ def _target(
     its_unit = _one_unit(column, cells, beside(cells, name, alone, UNITS), unit)
     known = ~np.isnan(column.values)
     column.bounds = np.where(known, column.bounds, 0).astype(np.int8)
+    for row in _empty_bounds(column):
+        column.refused[int(row)] = (
+            f"{different[codes[row]]!r} is a bound that nearly all exact values are beyond (it is read as "
+            f"{column.values[row]:g}): it says nothing, or is written in another way"
+        )
+        column.values[row], column.bounds[row], known[row] = np.nan, 0, False
     if above := Counter(column.bounds[column.bounds != 0].tolist()):
-        words = ((1, "above it (>)"), (-1, "below it (<)"))
-        counts = ", ".join(f"of {above[sign]:,} the true value is {word}" for sign, word in words if above[sign])
+        words = ((1, "lower bounds (>)"), (-1, "upper bounds (<)"))
+        counts = ", ".join(f"{above[sign]:,} of them are {word}" for sign, word in words if above[sign])
         if censored == "drop":
             column.values = np.where(column.bounds == 0, column.values, np.nan)
             for row in np.flatnonzero(column.bounds):
@@ -157,6 +169,16 @@ def _target(
         what = "left out" if censored == "drop" else "trained on as the bound and left out of the scores"
         column.notes.append(f"{name!r}: {known.sum():,} values, {counts}; those are {what} (data.censored)")
     return column, its_unit
+
+
+def _empty_bounds(column: Column) -> np.ndarray:
+    """Rows whose bound nearly all exact values are beyond. Trained on as a number, it would be the opposite of true."""
+    exact = column.values[(column.bounds == 0) & ~np.isnan(column.values)]
+    if len(exact) < FEW_EXACT:
+        return np.zeros(0, dtype=np.int64)
+    low, high = np.quantile(exact, [1 - BEYOND, BEYOND])
+    above, below = column.bounds > 0, column.bounds < 0
+    return np.flatnonzero((above & (column.values < low)) | (below & (column.values > high)))
 
 
 def _one_unit(column: Column, cells: Cells, of_units: str, stated: str) -> str:
@@ -171,8 +193,14 @@ def _one_unit(column: Column, cells: Cells, of_units: str, stated: str) -> str:
     counts = Counter(unit for unit, there in zip(units, known, strict=True) if there)
     if not counts:
         return default
-    if counts.get("") and len(counts) == 2:  # "12 nM" here and there, and plain numbers
-        named = next(unit for unit in counts if unit)
+    named = next((unit for unit in counts if unit), "")
+    if counts.get("") and len(counts) == 2 and counts[named] < counts[""]:
+        # A cell that needs to say its unit may do so because the others are in another one.
+        column.notes.append(
+            f"{column.name!r}: {counts['']:,} values have no unit and {counts[named]:,} are in {named}, which are left "
+            "out: nothing says that the others are too. --set data.unit=nM (or uM, …) says what the others are in"
+        )
+    elif counts.get("") and len(counts) == 2:
         column.notes.append(
             f"{column.name!r}: {counts['']:,} values have no unit and are taken to be in {named}, as the others"
         )
@@ -188,7 +216,8 @@ def _one_unit(column: Column, cells: Cells, of_units: str, stated: str) -> str:
         for row in np.flatnonzero(known):
             if units[row] != common and not (units[row] in MOLAR and common in MOLAR):
                 column.values[row] = np.nan
-                column.refused[int(row)] = f"its unit is {units[row] or 'not given'!r}, that of most is {common!r}"
+                own, most = (repr(unit) if unit else "not given" for unit in (units[row], common))
+                column.refused[int(row)] = f"its unit is {own}, that of most is {most}"
     return common
 
 

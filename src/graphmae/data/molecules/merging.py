@@ -14,6 +14,7 @@ from .measurements import Measurements, Refused, division_column
 from .smiles import rdkit, silenced
 from .splits import part_of
 from .standardize import Standardized, standardize
+from .units import ON_A_LOG_SCALE, is_concentration
 
 Duplicates = Literal["merge", "refuse", "keep"]
 
@@ -147,6 +148,7 @@ def _medians(found: Measurements, lists: list[list[int]]) -> tuple[np.ndarray, n
     values, bounds = (array[[rows[0] for rows in lists]].copy() for array in (found.values, found.bounds))
     gone: set[int] = set()
     clashes: Counter[str] = Counter()
+    apart: dict[str, list[list[int]]] = {}
     for place, rows in enumerate(lists):
         if len(rows) == 1:
             continue
@@ -155,6 +157,8 @@ def _medians(found: Measurements, lists: list[list[int]]) -> tuple[np.ndarray, n
             cells, signs = found.values[rows, column], found.bounds[rows, column]
             known = ~np.isnan(cells)
             values[place, column], bounds[place, column] = _together(cells[known], signs[known], found.kind)
+            if found.kind == "regression" and _are_apart(name, cells[known & (signs == 0)]):
+                apart.setdefault(name, []).append(rows)
             if known.any() and np.isnan(values[place, column]):
                 clash.append(name)
                 reason = "both classes were measured" if found.kind == "classification" else "its bounds contradict"
@@ -162,9 +166,23 @@ def _medians(found: Measurements, lists: list[list[int]]) -> tuple[np.ndarray, n
         clashes.update(clash)
         if np.isnan(values[place]).all():
             gone.add(place)
+    for name, groups in apart.items():
+        first = found.values[groups[0], found.names.index(name)]
+        found.notes.append(
+            f"{name!r}: measurements of {many(len(groups), 'molecule')} are tenfold apart or more, the first in "
+            f"{_rows(groups[0])} ({', '.join(f'{value:.4g}' for value in first[:5])}); the median counts"
+        )
     for name, count in clashes.items():
         found.notes.append(f"{name!r}: contradicting values of {many(count, 'molecule')} were left out")
     return values, bounds, gone
+
+
+def _are_apart(name: str, exact: np.ndarray) -> bool:
+    """Whether measurements of one molecule differ tenfold; a name such as pIC50 says that they are logarithms."""
+    if len(exact) < 2:
+        return False
+    low, high = float(exact.min()), float(exact.max())
+    return high - low >= 1 if ON_A_LOG_SCALE.search(name) else is_concentration(name) and high >= 10 * low > 0
 
 
 def _together(values: np.ndarray, signs: np.ndarray, kind: str) -> tuple[float, int]:

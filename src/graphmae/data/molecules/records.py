@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .assay import Assay
 
 MOST = 5  # targets, or reasons, that are named
+MOST_ANSWERS = 1_000_000  # that are written to a file
 
 
 def notes(assay: Assay) -> Iterator[str]:
@@ -54,6 +55,29 @@ def _kind(reason: str) -> str:
     """A reason without what differs from row to row."""
     start = reason.split(" (")[0]
     return "the cell " + start.split("' ", 1)[1] if start.startswith("'") and "' " in start else start
+
+
+def write_answers(assay: Assay, answers: np.ndarray, folder: Path) -> None:
+    """answers.csv: of every molecule its part, and of every target what was measured and what is predicted."""
+    if answers.size > MOST_ANSWERS:
+        return
+    part = np.full(len(assay), "", dtype=object)
+    for name, positions in assay.split.items():
+        part[positions] = name
+    rows = assay.rows or tuple((place,) for place in range(len(assay)))
+    columns: dict[str, Any] = {
+        "row": pa.array([own[0] + 1 for own in rows], pa.int64()),
+        "id": list(assay.ids) or [str(own[0] + 1) for own in rows],
+        "smiles": list(assay.smiles),
+        "part": part.tolist(),
+    }
+    for at, name in enumerate(assay.names):
+        signs = np.zeros(len(assay), np.int8) if assay.bounds is None else assay.bounds[:, at]
+        columns[f"{name}_bound"] = np.array(["<", "", ">"])[signs + 1].tolist()
+        for what, values in (("measured", assay.targets), ("predicted", answers)):
+            cells = [None if value != value else float(f"{value:.6g}") for value in values[:, at].tolist()]
+            columns[f"{name}_{what}"] = pa.array(cells, pa.float64())
+    write_table(pa.table(columns), folder / "answers.csv")
 
 
 def write(assay: Assay, folder: Path) -> None:

@@ -22,6 +22,7 @@ POTENCY = re.compile(
     r"(?:^|[^a-z])(?:ic|ec|ac|gi|cc|ed|ld|tc|lc)[\s_-]?[1-9]\d(?:[^\d]|$)|(?:^|[^a-z])(?:ki|kd|mic)(?:[^a-z]|$)"
 )
 ON_A_LOG_SCALE = re.compile(r"^p(?:ic|ec|ac|gi|ki|kd|ka|chembl)|log|^p\s?-?(?:ic|ec|ac)", re.IGNORECASE)
+MOSTLY = 0.95  # of the values are above 0 where a log scale is suggested
 DECADES = 2.0  # between the smallest and the largest value: over as many a log scale is suggested
 
 
@@ -78,10 +79,13 @@ def is_concentration(name: str) -> bool:
 def suggestion(name: str, values: np.ndarray, unit: str) -> str:
     """A sentence, where numbers look as if they had better be learned on a log scale; else ""."""
     known = values[np.isfinite(values)]
-    if not len(known) or known.min() <= 0 or ON_A_LOG_SCALE.search(name):
+    count, known = len(known), known[known > 0]
+    if not len(known) or len(known) < MOSTLY * count or ON_A_LOG_SCALE.search(name):
         return ""
     decades = float(np.log10(known.max() / known.min()))
     span = f"from {known.min():g} to {known.max():g}{' ' + unit if unit else ''}"
+    if left := count - len(known):
+        span += f" ({left:,} of {count:,} are not above 0 and have no logarithm)"
     if decades >= DECADES and (unit in MOLAR or POTENCY.search(name.lower())):
         how = "--set data.transform=pIC50" + ("" if unit in MOLAR else " --set data.unit=nM (or uM, …)")
         return f"{name!r} goes {span}: {how} learns −log10 of the molar value, which is what is usually modelled"

@@ -140,8 +140,8 @@ def _numbers(
                 f"{notation.numbers(pa.chunked_array([[found_in.doubt]]), way)[0]:g}" for way in (POINT, COMMA)
             )
             raise DataError(
-                f"column {name!r}: {found_in.doubt!r} may be {one} or {other}, and no other cell tells; write it with "
-                "more digits, or save the table with commas between the columns"
+                f"column {name!r}: {found_in.doubt!r} may be {one} or {other}, and no other cell tells: write all "
+                "numbers of the column without separators of thousands, as 4300 or 4.3"
             )
         used = usual or used
     if used == COMMA:

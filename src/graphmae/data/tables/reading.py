@@ -26,6 +26,8 @@ SUFFIXES = (*TEXT, *LINES, *EXCEL, *PARQUET)  # those of text also as .gz and .z
 REMEDIES = {".xls": "save it as .xlsx or CSV", ".ods": "save it as .xlsx or CSV",
             ".json": "write one object per line and call it .jsonl", ".feather": "save it as .parquet"}  # fmt: skip
 # What counts as a missing value in a column; an id may well be called "NA", so there only an empty cell does.
+MOST_TITLE = 5  # rows above a table, in Excel
+WIDE = 3  # columns of a table that may have a title above it
 MISSING = ("", "na", "n/a", "nan", "null", "none", "#n/a", "-nan", "?", "-", "--", "–", "—", "<na>", "nat", "#nv",
            "#div/0!", "#value!", "#wert!", "#ref!", "#bezug!", "#name?")  # fmt: skip
 # Given the names of a text table's columns, which of them are to be kept as they are written.
@@ -143,7 +145,7 @@ def _parquet(path: Path) -> pa.Table:
 
 
 def _excel(path: Path, note: Callable[[str], None]) -> pa.Table:
-    """The first sheet with cells in it; its first row that is not empty is the header."""
+    """The first sheet with cells in it; its first row that is not empty, or not a title, is the header."""
     try:
         import openpyxl
     except ImportError:
@@ -170,11 +172,23 @@ def _excel(path: Path, note: Callable[[str], None]) -> pa.Table:
     title, rows = next(iter(filled.items()))
     if len(filled) > 1:
         note(f"{path.name}: of {len(filled)} sheets the first with cells, {title!r}, was read")
+    if above := _title_rows(rows):
+        text = next(str(cell) for cell in rows[0] if _there(cell))
+        note(f"{path.name}: {text[:40]!r} was taken for a title of the table; the header comes after it")
+        rows = rows[above:]
     width = max(1 + max(i for i, cell in enumerate(row) if _there(cell)) for row in rows)
     header, *body = [(*row[:width], *[None] * (width - len(row))) for row in rows]
     names = [" ".join(str(cell).split()) if _there(cell) else f"column {i}" for i, cell in enumerate(header, 1)]
     columns = [[row[i] for row in body] for i in range(width)]
     return pa.Table.from_arrays([_array([_cell(c) for c in column]) for column in columns], names)
+
+
+def _title_rows(rows: Sequence[Sequence[Any]]) -> int:
+    """How many rows at the top are a title: words in one cell each, above a row of words in three columns or more."""
+    filled = [[cell for cell in row if _there(cell)] for row in rows[: MOST_TITLE + 1]]
+    above = next((number for number, cells in enumerate(filled) if len(cells) > 1), 0)
+    is_header = len(filled[above]) >= WIDE and all(isinstance(cell, str) for cell in filled[above])
+    return above if is_header else 0
 
 
 def _there(cell: Any) -> bool:
