@@ -61,8 +61,8 @@ class Columns:
             columns.append(_numbers(spread) if committee.can_disagree else [""] * len(spread))
         near, automatic = answers.near, committee.automatic
         if near is not None and automatic is not None and automatic.domain is not None:
-            smiles, ids = automatic.domain.smiles, automatic.domain.ids
-            columns += [[smiles[i] for i in near.nearest], [ids[i] for i in near.nearest]]
+            known = automatic.domain
+            columns += [[known.smiles[i] for i in near.nearest], [known.ids[i] for i in near.nearest]]
             columns += [[f"{value:.3f}" for value in values.tolist()] for values in (near.tanimoto, near.cosine)]
             columns.append(["in" if inside else "out" for inside in near.inside])
         return [list(row) for row in zip(*columns, map(problem_of, smiles), strict=True)]
