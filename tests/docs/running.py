@@ -60,6 +60,8 @@ def prepare_folder(folder: Path) -> None:
     (folder / "library.csv").write_text("\n".join(["SMILES", *chains]) + "\n")
     rows = [f"{smiles},{i % 3 > 0:d},{i % 2}" for i, smiles in enumerate(chains)]
     (folder / "assay.csv").write_text("\n".join(["SMILES,active,toxic", *rows]) + "\n")
+    potencies = pandas.DataFrame({"SMILES": chains, "IC50 (nM)": [10.0 ** (1 + i % 5) for i in range(len(chains))]})
+    potencies.to_excel(folder / "potency.xlsx", index=False)
     (folder / "new.csv").write_text("SMILES\nCCO\nc1ccccc1O\n")
     torch.save(published_weights(features=30), folder / "checkpoint.pt")  # as many as the words of the sets below
     for name in ("Cora", "CiteSeer", "PubMed"):

@@ -13,7 +13,8 @@ from ..runtime.errors import InputError
 
 OF_TARGET = ("predicted", "low", "high", "spread")
 OF_MOLECULE = ("nearest_smiles", "nearest_id", "tanimoto", "embedding_similarity", "domain", "problem")
-SYMBOL = re.compile(r"\[\d*([A-Z][a-z]?|[a-z]{1,2})|(Cl|Br|[BCNOPSFIbcnops])")  # of an atom of a SMILES string
+# Of an atom of a SMILES string, in brackets or not.
+SYMBOL = re.compile(r"\[\d*([A-Z][a-z]?|[a-z]{1,2})|(Cl|Br|[BCNOPSFIbcnops])")
 TEXT = ("nearest_smiles", "nearest_id", "domain", "problem")
 
 
@@ -80,7 +81,7 @@ def problem_of(smiles: str) -> str:
     """
     if "*" in smiles:
         return "has an undefined atom (*)"
-    has_carbon = any("c" in (one or other).lower().split() for one, other in SYMBOL.findall(smiles))
+    has_carbon = any((inside or outside).lower() == "c" for inside, outside in SYMBOL.findall(smiles))
     return "" if has_carbon else f"no carbon: predicted as {smiles}"
 
 
