@@ -16,6 +16,7 @@ import logging
 import os
 import re
 import sys
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -42,6 +43,7 @@ from ..runtime.seed import random_state, seed_everything
 
 LONGEST_STEP = timedelta(minutes=10)  # nobody waits longer for another's gradients
 LONGEST_WAIT = timedelta(days=2)  # ... and for rank 0, which may evaluate meanwhile
+LET_GO = 0.1  # seconds at the end, for what other threads still hold
 LOST = re.compile(r"gloo|nccl|connection|socket|peer|timed? ?out|store", re.IGNORECASE)
 RandomState = tuple[dict[str, Tensor], dict[str, Any]]
 
@@ -316,6 +318,8 @@ def _disconnect() -> None:
     _ranks = None
     if dist.is_initialized():
         dist.destroy_process_group()
+        # A thread of gloo may be about to drop a Python object; were the interpreter gone, it would abort the process.
+        time.sleep(LET_GO)
 
 
 def _end_at_once() -> None:
