@@ -203,9 +203,9 @@ def test_a_run_goes_on_only_with_the_molecules_and_the_checkpoint_it_began_with(
 
 def test_cells_with_ends_of_lines_keep_their_rows_together(runs: Path, tmp_path: Path) -> None:
     """Excel writes them into notes. Without quotes such a row was two, and of the best three two were written."""
-    notes = ["line one\rline two", "x\ny", "x\r\ny", "", 'say "b"']
+    notes = ["line one\rline two", "x\ny\nz", "x\r\ny", "", 'say "b"']
     with (tmp_path / "new.csv").open("w", newline="") as file:
-        csv.writer(file).writerows([["smiles", "note"], *zip(molecules()[:5], notes, strict=True)])
+        csv.writer(file).writerows([["note", "smiles"], *zip(notes, molecules()[:5], strict=True)])
     for options in ({}, {"sort": "length"}, {"top": 3}):
         gm.predict(runs / "numbers", tmp_path / "new.csv", out=tmp_path / "out.csv", **options)
         with (tmp_path / "out.csv").open(newline="") as file:

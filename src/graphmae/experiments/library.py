@@ -124,7 +124,8 @@ def predict_library(
         inside = outside = 0
         for line in _lines(job, found):
             file.write(line)
-            domain = line.rsplit(job.delimiter, 2)[-2]  # before the problem, which has no delimiter in it
+            ends = line.rsplit(job.delimiter, 2)  # with domain and problem; not where a cell goes on in the next line
+            domain = ends[1] if len(ends) == 3 else ""
             inside, outside = inside + (domain == "in"), outside + (domain == "out")
     if in_domain:
         logger.info(
