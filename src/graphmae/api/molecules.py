@@ -33,11 +33,10 @@ def similar_molecules(
     are all high, and say little. `query` itself is left out.
     """
     used = resolve_device(device or "auto")
-    encoder = model.encoder.eval()
 
     def rows_of(molecules: Featurized) -> Tensor:
         assert molecules.graphs is not None
-        return F.normalize(embed_molecules([encoder], molecules.graphs, "mean", used)[0], dim=1)
+        return F.normalize(embed_molecules([model.encoder], molecules.graphs, "mean", used)[0], dim=1)
 
     own = featurize([query], with_descriptors=False)
     if not len(own):

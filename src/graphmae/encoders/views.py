@@ -17,6 +17,7 @@ from torch.nn import functional as F
 from .. import kernels
 from ..data.tables.structure import NAMES, structural_features
 from ..runtime.errors import ConfigError, unknown
+from ..runtime.resting import resting_copy
 from ..runtime.seed import preserved_randomness
 
 if TYPE_CHECKING:
@@ -166,14 +167,11 @@ class Views(nn.Module):
     @torch.no_grad()
     def settle(self, encoder: nn.Module, graphs: Sequence[Data]) -> None:
         """The common scale of what the encoder learned, as of the other views."""
-        device = self.mean.device
-        was_training = encoder.training
-        encoder.eval()
+        device, encoder = self.mean.device, resting_copy(encoder)
         found = []
         for graph in graphs:
             x, edges = graph.x.to(device), kernels.edges_of(graph, device)
             found.append({"learned": encoder(self.inputs(x, edges), kernels.taken_by(encoder, edges))})
-        encoder.train(was_training)
         self._settle(found)
 
     def _settle(self, found: Sequence[dict[str, Tensor]]) -> None:

@@ -17,7 +17,7 @@ from torch import nn
 from .. import kernels
 from ..config import Evaluation
 from ..data import GraphSet
-from ..inference.embedding import READOUTS, embed_graphs, every_layer
+from ..inference.embedding import READOUTS, embed_graphs, with_every_layer
 from ..runtime.errors import DataError
 from ..runtime.seed import preserved_randomness
 from .evaluator import Evaluator, MakeEncoder, Row, baseline, evaluates
@@ -120,9 +120,8 @@ def _wl(graphs: GraphSet) -> list[np.ndarray]:
 
 def pooled_layers(encoder: nn.Module, graphs: GraphSet, device: torch.device) -> Pooled:
     """Every layer of the encoder under every readout."""
-    with every_layer(encoder) as count:
-        rows = embed_graphs(encoder, graphs, READOUTS, device)
-    return _apart(rows, count)
+    deep, count = with_every_layer(encoder)
+    return _apart(embed_graphs(deep, graphs, READOUTS, device), count)
 
 
 def pooled_features(graphs: GraphSet, chunk: int = 256) -> Pooled:

@@ -18,6 +18,7 @@ from ..data import Dataset
 from ..methods import Method
 from ..runtime.compiled import limit_threads
 from ..runtime.environment import cpu_count, free_bytes, hardware
+from ..runtime.resting import resting_copy
 from ..runtime.seed import preserved_randomness
 from ..training.measuring import Measured, measure
 from .memory import step_bytes, weight_bytes
@@ -222,7 +223,7 @@ def _as_seen(model: Method, dataset: Dataset) -> Dataset:
     """The data set with the features the encoder learns from."""
     if model.views is None:
         return dataset
-    views = model.views.cpu()
+    views = resting_copy(model.views, "cpu")
     return dataset.with_features(lambda graph: views.inputs(graph.x, kernels.edges_of(graph)))
 
 

@@ -114,7 +114,10 @@ class AutomaticPredictor:
     def _asked(self, molecules: Featurized, device: torch.device) -> tuple[dict[str, np.ndarray], Nearness | None]:
         """(member → [n, T] calibrated logits or numbers, the nearest training molecules)."""
         assert molecules.graphs is not None
-        embedded = embed_molecules([one.eval() for one in self.encoders], molecules.graphs, self.readout, device)
+        if device.type != "cpu" and (self._on_device is None or self._on_device.device != device):
+            self._on_device = DeviceMembers(self._used, self.domain, self.encoders, device)
+        encoders = self.encoders if self._on_device is None or device.type == "cpu" else self._on_device.encoders
+        embedded = embed_molecules(encoders, molecules.graphs, self.readout, device)
         # Without members that read the pre-trained encoder, the domain reads the fine-tuned one.
         embedding, counts, descriptors = embedded[0].numpy(), molecules.counts, molecules.descriptors
         near: Nearness | None
@@ -129,8 +132,7 @@ class AutomaticPredictor:
         if device.type == "cpu":
             near = None if self.domain is None else self.domain.nearness(counts, embedding)
             return self.guesses(embedded, counts, descriptors), near
-        if self._on_device is None or self._on_device.device != device:
-            self._on_device = DeviceMembers(self._used, self.domain, device)
+        assert self._on_device is not None
         arrays = {"embedding": embedding, "ecfp": counts, "descriptors": descriptors}
         blocks = {name: torch.from_numpy(array).to(device) for name, array in arrays.items()}
         near = None if self.domain is None else self._on_device.nearness(blocks["ecfp"], embedding)
@@ -187,7 +189,6 @@ class AutomaticPredictor:
 def mean_of_tuned(tuned: Sequence[Predictor], embedded: Sequence[torch.Tensor]) -> np.ndarray:
     """[n, T] the mean of the answers of fine-tuned predictors, given what their heads see."""
     answers = [
-        predictor.answer(predictor.head.cpu()(rows)).double().numpy()
-        for predictor, rows in zip(tuned, embedded, strict=True)
+        predictor.answer(predictor.head(rows)).double().numpy() for predictor, rows in zip(tuned, embedded, strict=True)
     ]
     return np.asarray(sum(answers) / len(answers))

@@ -86,6 +86,6 @@ def _answer(model: Predictor | AutomaticPredictor, molecules: Featurized, device
     if molecules.graphs is None:
         values = np.zeros((0, len(model.names)))
     else:
-        embedded = embed_molecules([model.eval().encoder], molecules.graphs, model.readout, device)
+        embedded = embed_molecules([model.encoder], molecules.graphs, model.readout, device)
         values = mean_of_tuned([model], embedded)
     return Answers(values, np.zeros_like(values))

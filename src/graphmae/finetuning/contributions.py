@@ -18,6 +18,7 @@ from ..data import GraphSet
 from ..data.molecules import as_graphs
 from ..data.molecules.featurized import Featurized, counts_without
 from ..data.molecules.smiles import from_rdkit, rdkit
+from ..runtime.resting import resting_copy
 from .automatic import AutomaticPredictor
 from .committee import Committee
 from .predictor import Predictor
@@ -72,10 +73,10 @@ def _of_model(model: Predictor | AutomaticPredictor, molecules: Featurized, plac
     masked = _masked_atoms(made)
     graphs = _copies(made, molecules.smiles[place], len(masked))
     if isinstance(model, Predictor):
-        out = model.eval().head(_embedded(model.encoder, graphs, masked, model.readout, None))
+        out = model.head(_embedded(model.encoder, graphs, masked, model.readout, None))
         values = (out if model.kind == "classification" else model.answer(out)).double().numpy()
     else:
-        embedded = [_embedded(one.eval(), graphs, masked, model.readout, model.token) for one in model.encoders]
+        embedded = [_embedded(one, graphs, masked, model.readout, model.token) for one in model.encoders]
         descriptors = np.repeat(molecules.descriptors[place : place + 1], len(masked), axis=0)
         values = model.merged(model.guesses(embedded, counts_without(made, masked), descriptors))
     whole, without, around, without_around = np.split(values, np.cumsum([1, *[made.GetNumAtoms()] * 2]))
@@ -107,7 +108,7 @@ def _embedded(
     They are not read out: their neighbours tell the encoder what they were, which is what pre-training is about.
     """
     batch, left = GraphStore(graphs).take(torch.arange(len(graphs))), torch.from_numpy(~masked)
-    nodes = _encoded(encoder, batch, (~left).flatten().nonzero().squeeze(1), token)
+    nodes = _encoded(resting_copy(encoder), batch, (~left).flatten().nonzero().squeeze(1), token)
     pointer = torch.cat([torch.zeros(1, dtype=torch.long), left.sum(1).cumsum(0)])
     return torch.cat([kernels.pool(nodes[left.flatten()], pointer, way) for way in readout.split("+")], dim=1)
 

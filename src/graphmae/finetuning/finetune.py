@@ -17,6 +17,7 @@ from ..data.molecules import Assay
 from ..encoders import StackedEncoder
 from ..evaluation.metrics import by_rule, regression_errors, roc_auc
 from ..runtime.errors import GraphMAEError
+from ..runtime.resting import resting_copy
 from ..training import CapturedBatches, Journal, Trainer, make_optimizer, make_schedule
 from .predictor import Predictor
 
@@ -191,7 +192,7 @@ class _Scorer:
 
 def predict_graphs(predictor: Predictor, graphs: GraphSet, device: torch.device) -> Tensor:
     """[graphs, targets] on the CPU: probabilities of class 1, or numbers."""
-    predictor.to(device).eval()
+    predictor = resting_copy(predictor, device)
     store = GraphStore(graphs, device)
     with torch.no_grad():
         return torch.cat([predictor.answer(predictor(batch)).cpu() for batch in batches_of(store)])

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from ..data.molecules.neighbours import TanimotoIndex
+from ..runtime.resting import resting_copy
 from .domain import Domain, Nearness
 from .kernel import WIDTH, Radial, standardised_tensor
 from .members import MISSING, Fitted
@@ -64,10 +65,13 @@ def _depth(trees: Trees) -> int:
 
 
 class DeviceMembers:
-    """Fitted members, and the training molecules of a domain, ready to be asked for many molecules at once."""
+    """Fitted members, encoders and the training molecules of a domain, ready for many molecules at once."""
 
-    def __init__(self, members: Sequence[Fitted], domain: Domain | None, device: torch.device) -> None:
+    def __init__(
+        self, members: Sequence[Fitted], domain: Domain | None, encoders: Sequence[nn.Module], device: torch.device
+    ) -> None:
         self.members, self.domain, self.device = members, domain, device
+        self.encoders = [resting_copy(encoder, device) for encoder in encoders]
         self.trees = {one.name: DeviceTrees(one.trees, device) for one in members if one.trees is not None}
         self.bits: dict[int, Tensor] = {}
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import logging
 from dataclasses import dataclass
 
@@ -41,7 +40,7 @@ class Parts:
 def parts_of(encoder: nn.Module, assay: Assay, settings: Finetune, seed: int, device: torch.device) -> Parts:
     train = np.sort(np.concatenate([assay.split["train"], assay.split["val"]]))
     counts, descriptors = features_of(assay)
-    (embedding,) = embed_molecules([copy.deepcopy(encoder).eval()], assay.graphs(), settings.readout, device)
+    (embedding,) = embed_molecules([encoder], assay.graphs(), settings.readout, device)
     blocks = {"embedding": embedding.numpy(), "ecfp": counts, "descriptors": descriptors}
     folds, grouped = folds_of(assay, train, settings, seed)
     y = np.asarray(assay.targets, dtype=np.float64)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -17,11 +17,13 @@ from ..data import Dataset
 from ..methods import Method
 from ..runtime.device import resolve_device
 from ..runtime.errors import ConfigError, DataError, GraphMAEError, unknown
+from ..runtime.resting import resting_copy
 from ..runtime.seed import preserved_randomness
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
+M = TypeVar("M", bound=nn.Module)
 READOUTS = ("mean", "max", "sum")
 
 
@@ -43,10 +45,11 @@ class NodeReading:
 def embed_graph(
     encoder: nn.Module, data: Data, device: torch.device | str | None = None, reading: NodeReading | None = None
 ) -> Tensor:
-    """[num_nodes, out_channels], on the CPU. The encoder's mode and device are left as they were."""
+    """[num_nodes, out_channels], on the CPU."""
     _check(encoder, data.x.size(1))
     reading = reading or NodeReading()
-    with at_rest(encoder, device) as used, every_layer(encoder) if reading.layers == "all" else nullcontext():
+    with at_rest(encoder, device) as (encoder, used):
+        encoder = with_every_layer(encoder)[0] if reading.layers == "all" else encoder
         edges = kernels.edges_of(data, used)
         rows = encoder(data.x.to(used), kernels.taken_by(encoder, edges))
         if reading.smooth:
@@ -115,7 +118,7 @@ def rows_of_graphs(
             raise ConfigError(unknown("readout", way, READOUTS))
     check_width(encoder, dataset)
     rows, first = [], 0
-    with at_rest(encoder, device) as used:
+    with at_rest(encoder, device) as (encoder, used):
         for graphs in dataset.graph_sets():
             wanted = torch.arange(max(numbers.start - first, 0), max(min(numbers.stop - first, len(graphs)), 0))
             first += len(graphs)
@@ -142,18 +145,12 @@ def _refuse_not_finite(rows: Tensor, what: str, x: Tensor | None = None) -> None
     )
 
 
-@contextmanager
-def every_layer(encoder: nn.Module) -> Iterator[int]:
-    """A block in which the encoder gives all its layers side by side, the last one last; yields how many those are."""
-    count = int(getattr(encoder, "num_outputs", 0))
-    if not count:
-        yield 1
-        return
-    before, encoder.output = encoder.output, "all"  # type: ignore[assignment]
-    try:
-        yield count
-    finally:
-        encoder.output = before
+def with_every_layer(encoder: nn.Module) -> tuple[nn.Module, int]:
+    """A copy of the encoder that gives all its layers side by side, the last one last; and how many those are."""
+    copy, count = resting_copy(encoder), int(getattr(encoder, "num_outputs", 0))
+    if count:
+        copy.output = "all"  # type: ignore[assignment]
+    return copy, max(count, 1)
 
 
 def pair_scorer(model: Method, code: Tensor) -> Callable[[Tensor], Tensor] | None:
@@ -163,8 +160,8 @@ def pair_scorer(model: Method, code: Tensor) -> Callable[[Tensor], Tensor] | Non
             return None
 
     def score(pairs: Tensor) -> Tensor:
-        with at_rest(model, "cpu"):
-            found = model.pair_scores(code, *pairs)
+        with at_rest(model, "cpu") as (resting, _):
+            found = resting.pair_scores(code, *pairs)
         assert found is not None
         return found
 
@@ -177,9 +174,8 @@ def steady_loss(model: Method, graphs: Sequence[Data], device: torch.device, dra
 
     The scaled cosine error is taken without its γ, so that numbers of different γ compare.
     """
-    was_training, total, weight = model.training, 0.0, 0
+    model, total, weight = resting_copy(model), 0.0, 0
     power = 1.0 / float(getattr(model.criterion, "gamma", 1.0)) if model.loss_is_criterion else 1.0
-    model.eval()
     with preserved_randomness(0):
         for graph in graphs:
             batch = Batch(graph.x.to(device), kernels.edges_of(graph, device))
@@ -188,7 +184,6 @@ def steady_loss(model: Method, graphs: Sequence[Data], device: torch.device, dra
                 weight += len(batch.x)
             if weight > draws * 200_000:
                 break
-    model.train(was_training)
     return total / weight
 
 
@@ -204,14 +199,9 @@ def _check(encoder: nn.Module, found: int) -> None:
 
 
 @contextmanager
-def at_rest(encoder: nn.Module, device: torch.device | str | None) -> Iterator[torch.device]:
-    """The encoder in evaluation mode on `device` (None: where it is), without gradients; put back afterwards."""
-    before = next((p.device for p in encoder.parameters()), torch.device("cpu"))
+def at_rest(module: M, device: torch.device | str | None) -> Iterator[tuple[M, torch.device]]:
+    """(a copy of the module in evaluation mode, its device), for a block without gradients; None: where it is."""
+    before = next((p.device for p in module.parameters()), torch.device("cpu"))
     target = before if device is None else resolve_device(device)
-    was_training = encoder.training
-    encoder.eval().to(target)
-    try:
-        with torch.no_grad():
-            yield target
-    finally:
-        encoder.train(was_training).to(before)
+    with torch.no_grad():
+        yield resting_copy(module, target), target

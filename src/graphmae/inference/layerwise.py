@@ -87,12 +87,13 @@ def embed_layerwise(
             "not fit into memory at once"
         )
     assert isinstance(encoder, StackedEncoder)
-    stages = stages_of(encoder)
     side_by_side = encoder.output == "all" or reading.layers == "all"
+    stages = stages_of(encoder)
     keeps = [*range(len(stages))] if side_by_side else [len(stages) - 1]
     _check_room(scratch, graph, stages, keeps, reading)
     work = _Work(graph, scratch, _identity(encoder, graph, reading, key))
-    with at_rest(encoder, device) as used:
+    with at_rest(encoder, device) as (encoder, used):
+        stages = stages_of(encoder)
         layers: list[np.ndarray] = []
         rows: FeatureRows = graph.features
         for number, stage in enumerate(stages):

@@ -13,6 +13,7 @@ from ..data import Dataset, GraphSet
 from ..methods import GraphMAE, Method
 from ..runtime.device import resolve_device
 from ..runtime.errors import InputError
+from ..runtime.resting import resting_copy
 
 AT_ONCE = 256  # graphs
 
@@ -38,8 +39,7 @@ def reconstruct(
             f"the model reconstructs {model.decoder.out_channels} features; this graph has {data.x.size(1)}"
         )
     used = resolve_device(device)
-    was_training = model.training
-    model.eval().to(used)
+    model = resting_copy(model, used)
     x, nodes = data.x.to(used), int(data.x.size(0))
     graph = kernels.adjacency(kernels.edges_of(data, used), nodes)
     share = float(getattr(model.mask, "rate", 0.5)) if share is None else share
@@ -47,15 +47,14 @@ def reconstruct(
     out = torch.empty(nodes, x.size(1))
     for hidden in order.chunk(max(2, round(1 / share))):
         out[hidden] = model.reconstruct(x, graph, hidden.to(used)).float().cpu()
-    model.train(was_training)
     return out if model.views is None else model.views.cpu().features(out)
 
 
 @torch.no_grad()
 def graph_errors(model: GraphMAE, graphs: GraphSet, device: torch.device | str = "cpu", seed: int = 0) -> Tensor:
     """[graphs]: the mean over a graph's nodes of 1 − cos between features and reconstruction, each node hidden once."""
-    used, was_training = resolve_device(device), model.training
-    model.eval().to(used)
+    used = resolve_device(device)
+    model = resting_copy(model, used)
     store = GraphStore(graphs, used, edges=bool(getattr(model, "mask_edges", False)))
     share = float(getattr(model.mask, "rate", 0.5))
     generator, out = torch.Generator().manual_seed(seed), []
@@ -66,7 +65,6 @@ def graph_errors(model: GraphMAE, graphs: GraphSet, device: torch.device | str =
         for hidden in torch.randperm(len(target), generator=generator).chunk(max(2, round(1 / share))):
             built[hidden.to(used)] = model.reconstruct(batch.x, batch.graph, hidden.to(used)).float()
         out.append(batch.mean((1 - F.cosine_similarity(built, target)).unsqueeze(1)).flatten().cpu())
-    model.train(was_training)
     return torch.cat(out)
 
 

@@ -14,6 +14,7 @@ from ..data.edge_data import EDGE_KEYS
 from ..encoders import Composed, Views
 from ..kernels import Adjacency
 from ..registry import Registry
+from ..runtime.resting import resting_copy
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -144,7 +145,7 @@ class Method(nn.Module):
         from torch_geometric.data import Data
 
         edges = {key: data[key] for key in ("edge_index", *EDGE_KEYS) if key in data}
-        return Data(x=self.views.cpu().inputs(data.x, kernels.edges_of(data)), **edges)
+        return Data(x=resting_copy(self.views, "cpu").inputs(data.x, kernels.edges_of(data)), **edges)
 
     @property
     def parts(self) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from ..batching import Batch
 from ..config import Recipe
 from ..kernels import Adjacency
 from ..runtime.errors import ConfigError
+from ..runtime.resting import resting_copy
 from ..runtime.seed import preserved_randomness
 from .base import REGISTRY, Method
 
@@ -52,10 +53,10 @@ def rehearse(model: Method) -> None:
         edge_index.edge_sums = torch.ones(4, width, device=device)
         edge_index.edge_codes = torch.zeros(6, dtype=torch.uint8, device=device)
         edge_index.edge_table = torch.ones(2, width, device=device)
-    batch, was_training = Batch(x, edge_index), model.training
+    batch, model = Batch(x, edge_index), resting_copy(model)
+    encoder = model.encoder
     try:
         with torch.no_grad(), preserved_randomness(), kernels.use("reference"):
-            model.eval()
             found, promised = tuple(encoder(x, batch.edges(encoder)).shape), (4, encoder.out_channels)
             if found != promised:
                 raise ConfigError(f"the encoder gives {found} for four nodes; its out_channels promises {promised}")
@@ -67,8 +68,6 @@ def rehearse(model: Method) -> None:
         frame = traceback.extract_tb(error.__traceback__)[-1]
         reason = f"{type(error).__name__}: {error} ({Path(frame.filename).name}, line {frame.lineno})"
         raise ConfigError(f"the model fails on a graph of four nodes: {reason}") from error
-    finally:
-        model.train(was_training)
 
 
 def check(recipe: Recipe) -> None:

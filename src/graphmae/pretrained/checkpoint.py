@@ -18,6 +18,7 @@ from ..registry import Registry, arguments_of
 from ..runtime.environment import package_version
 from ..runtime.errors import ConfigError, InputError
 from ..runtime.files import write_json, write_text
+from ..runtime.resting import resting_copy
 from ..runtime.tensors import write_tensors
 from .card import card
 from .locations import read_kind
@@ -136,7 +137,7 @@ def fresh_encoder(model: Method) -> nn.Module:
     """An untrained encoder of the same shape, which sees the same features."""
     name, arguments = arguments_of(model.encoder)
     made = encoders.build(name, **arguments)
-    return made if model.views is None else encoders.Composed(made, model.views, alone=True)
+    return made if model.views is None else encoders.Composed(made, resting_copy(model.views), alone=True)
 
 
 def _views(views: encoders.Views) -> dict[str, Any]:

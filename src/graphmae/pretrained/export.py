@@ -12,6 +12,7 @@ from ..encoders import GAT, GCN, GIN
 from ..layers import MLP, Block, GATConv, GCNConv, GINConv
 from ..layers.norm import NormAct
 from ..runtime.errors import InputError
+from ..runtime.resting import resting_copy
 
 
 class PlainEncoder(nn.Module):
@@ -73,7 +74,7 @@ def export_encoder(encoder: nn.Module, file: str | Path | None = None) -> torch.
 
     `edge_index` must hold the self-loops the model was trained with: one a node, unless it says otherwise.
     """
-    plain = PlainEncoder(encoder).eval().cpu()
+    plain = resting_copy(PlainEncoder(encoder), "cpu")
     nodes, edges = torch.export.Dim("nodes", min=2), torch.export.Dim("edges", min=2)
     x = torch.zeros(5, int(encoder.in_channels))  # type: ignore[arg-type]
     edge_index = torch.tensor([[0, 1, 2, 3, 4, 0, 1], [0, 1, 2, 3, 4, 1, 0]])

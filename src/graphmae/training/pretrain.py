@@ -22,6 +22,7 @@ from ..methods import Method
 from ..runtime.compiled import is_forked
 from ..runtime.device import autocasting
 from ..runtime.errors import InputError
+from ..runtime.resting import resting_copy
 from .capture import CapturedBatches, CapturedStep
 from .collapse import Collapse
 from .distributed import ALONE, Ranks, shared_or_shuffled
@@ -100,13 +101,8 @@ def pretrain_model(
 @torch.no_grad()
 def _embedded(model: Method, sample: Callable[[], Batch]) -> Tensor:
     """What the encoder makes of a few graphs, of one, or of some seeds, without dropout."""
-    was_training = model.training
-    model.eval()
-    try:
-        batch = sample()
-        return batch.counted(model.encode(batch))
-    finally:
-        model.train(was_training)
+    batch = sample()
+    return batch.counted(resting_copy(model).encode(batch))
 
 
 def _loss(precision: AbstractContextManager[None], model: Method, batch: Batch) -> Tensor:

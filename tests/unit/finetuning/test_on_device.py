@@ -36,7 +36,7 @@ def test_every_member(name: str, kind: str) -> None:
     y[::7, 1] = np.nan
     member = fit(name, SPECS[name].settings[0], blocks, y, kind, seed=0)  # type: ignore[arg-type]
     tensors = {key: torch.from_numpy(block) for key, block in new.items()}
-    found = DeviceMembers([member], None, CPU).guesses(tensors)[name]
+    found = DeviceMembers([member], None, [], CPU).guesses(tensors)[name]
     assert np.allclose(found, member.predict(new), rtol=1e-4, atol=1e-5)
 
 
@@ -71,6 +71,6 @@ def test_the_nearest_molecules() -> None:
     names = tuple(map(str, range(200)))
     domain = Domain.fit(known["ecfp"], known["embedding"], names, names)
     want = domain.nearness(new["ecfp"], new["embedding"])
-    found = DeviceMembers([], domain, CPU).nearness(torch.from_numpy(new["ecfp"]), new["embedding"])
+    found = DeviceMembers([], domain, [], CPU).nearness(torch.from_numpy(new["ecfp"]), new["embedding"])
     assert found.nearest[0] == 5 and np.allclose(found.tanimoto, want.tanimoto, atol=1e-6)
     assert np.allclose(found.cosine, want.cosine, atol=1e-5) and (found.inside == want.inside).all()
