@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -10,12 +12,13 @@ from . import kernels
 from .layers import BagRows, Factored
 from .registry import Registry
 from .runtime.errors import ConfigError, DataError
+from .runtime.promises import Promising
 
 REGISTRY: Registry[nn.Module] = Registry("loss")
 register, build, names = REGISTRY.register, REGISTRY.build, REGISTRY.names
 
 
-class Loss(nn.Module):
+class Loss(Promising, nn.Module):
     """Reconstructed and true features of the masked nodes in, a number out. Any `nn.Module` with `forward` will do.
 
     Attributes:
@@ -24,12 +27,20 @@ class Loss(nn.Module):
         records_steps: whether a step with it can be recorded on CUDA: nothing in it waits for the device.
         terms: how many rows the last result is the mean of, a number or a tensor on the device. Where several batches
             make one step, each counts by it; None: not known, and each counts by its nodes.
+        left_out: a function that counts the rows of features that can never be scored; None: all can.
+        check: a function that refuses features the loss cannot be computed on; None: any will do.
     """
+
+    promises = {  # noqa: RUF012
+        "forward": ("leaves_out_zeros", "takes_factored", "records_steps", "left_out", "check")
+    }
 
     terms: Tensor | int | None = None
     leaves_out_zeros: bool = False
     takes_factored: bool = False
     records_steps: bool = False
+    left_out: Any = None
+    check: Any = None
 
     def forward(self, prediction: Tensor, target: Tensor) -> Tensor:
         """Both [M, d] → a scalar."""

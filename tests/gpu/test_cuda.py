@@ -284,13 +284,13 @@ def test_a_run_that_was_killed_goes_on_as_if_it_had_not_been(tmp_path: Path) -> 
     assert rest != pytest.approx(other[7:], rel=1e-3)
 
 
-def molecules(count: int = 300) -> GraphSet:
-    """Codes in two columns and sums of bonds, as molecules have them; sizes from 1 to 50."""
+def molecules(count: int = 300, kinds: int = 119) -> GraphSet:
+    """Codes of so many kinds of atoms in two columns and sums of bonds, as molecules have them; sizes from 1 to 50."""
     generator = torch.Generator().manual_seed(0)
     sizes = torch.randint(1, 51, (count,), generator=generator).tolist()
     graphs = [Data(x=torch.zeros(n, 1), edge_index=torch.randint(n, (2, 2 * n), generator=generator)) for n in sizes]
     plain, total = GraphSet.from_list("some", graphs).with_self_loops(), sum(sizes)
-    codes = torch.stack([torch.randint(119, (total,)), torch.randint(5, (total,))], 1)
+    codes = torch.stack([torch.randint(kinds, (total,)), torch.randint(5, (total,))], 1)
     sums = torch.randint(5, (total, 12), dtype=torch.uint8)
     return GraphSet("m", codes, (119, 5), plain.edge_index, plain.node_ptr, plain.edge_ptr, edge_sums=sums)
 
@@ -363,10 +363,14 @@ def test_methods_that_cut_graphs_learn_the_same_recorded(name: str, monkeypatch:
 
 @pytest.mark.parametrize("mode", ["full", "staged", "frozen"])
 def test_a_predictor_learns_on_the_device(mode: str) -> None:
-    """Recorded steps, targets found by the numbers of the molecules: what most atoms are is learned."""
-    graphs = molecules(600)
+    """Recorded steps, targets found by the numbers of the molecules: of four kinds of atoms, which two are most.
+
+    Whoever trains gets 85 ± 1.3 from one order of the molecules to the next, on an H200 and on a CPU; a head on an
+    encoder drawn at random gets 59. So 75 is far from both, and 10 is five deviations of a difference.
+    """
+    graphs = molecules(600, kinds=4)
     owner = torch.arange(600).repeat_interleave(graphs.node_ptr.diff())
-    low = torch.zeros(600).index_add(0, owner, (graphs.x[:, 0] < 60).float()) / graphs.node_ptr.diff()
+    low = torch.zeros(600).index_add(0, owner, (graphs.x[:, 0] < 2).float()) / graphs.node_ptr.diff()
     wanted = (low > low.median()).float().unsqueeze(1).numpy()
 
     class Fixed(Assay):
@@ -378,7 +382,7 @@ def test_a_predictor_learns_on_the_device(mode: str) -> None:
 
     order = ("train",) * 400 + ("val",) * 100 + ("test",) * 100
     assay = Fixed("fixed", None, (), wanted, ("y",), "classification", "given", 0, order)  # type: ignore[arg-type]
-    settings = Finetune(epochs=30, mode=mode, lr=3e-3, baselines=())  # type: ignore[arg-type]
+    settings = Finetune(epochs=12, mode=mode, lr=3e-3, baselines=())  # type: ignore[arg-type]
 
     def score(device: str) -> float:
         torch.manual_seed(0)
@@ -389,9 +393,10 @@ def test_a_predictor_learns_on_the_device(mode: str) -> None:
         return scores["last"]
 
     there, here = score("cuda"), score("cpu")
-    assert abs(there - here) < 8
-    if mode != "frozen":  # an encoder drawn at random does not know it
-        assert there > 65
+    print(f"{mode}: {there:.2f} on the device, {here:.2f} on the CPU")
+    assert abs(there - here) < 10
+    if mode != "frozen":
+        assert there > 75
 
 
 @pytest.mark.parametrize("name", ["default", "graph"])

@@ -34,8 +34,14 @@ class Batch:
     ids: Tensor | None = None
 
     def edges(self, part: nn.Module) -> Tensor | Adjacency:
-        """The edges as an encoder or decoder takes them: sorted, or as a tensor [2, E]."""
-        return kernels.taken_by(part, self.graph)
+        """The edges as `kernels.encode` hands them to an encoder or decoder."""
+        return kernels.taken_by(part, self.graph_for(part))
+
+    def graph_for(self, *parts: nn.Module) -> Tensor | Adjacency:
+        """The edges, with the sizes of the graphs where one of the parts asks which graph a node belongs to."""
+        if self.batch is not None and any(map(kernels.takes_batch, parts)):
+            return kernels.with_sizes(self.graph, self.batch)
+        return self.graph
 
     def counted(self, rows: Tensor) -> Tensor:
         """Of `rows` [N, k] those that count in a loss: [S, k]."""

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from torch import Tensor, nn
 
 from ..registry import Registry
 from ..runtime.errors import ConfigError
+from ..runtime.promises import Promising
 
 
-class Decoder(nn.Module):
+class Decoder(Promising, nn.Module):
     """Codes and edges in, reconstructed features of the asked-for nodes out.
 
     Attributes:
@@ -20,8 +22,11 @@ class Decoder(nn.Module):
         takes_nodes: whether `forward` takes the codes of some `nodes` only; for those here, not needed in your own.
         entrance: applied to the codes before the bridge; None: nothing.
         looks_at_all: whether a batch norm looks at every node, so that none can be left out.
+        factored: a function that gives the same as a product not written out; None: there is none.
         takes_adjacency, records_steps: as of an encoder.
     """
+
+    promises = {"forward": ("takes_nodes", "takes_adjacency", "records_steps", "factored")}  # noqa: RUF012
 
     in_channels: int
     out_channels: int
@@ -30,6 +35,7 @@ class Decoder(nn.Module):
     looks_at_all: bool = False
     takes_adjacency: bool = False
     records_steps: bool = False
+    factored: Any = None
 
     def forward(self, h: Tensor, edge_index: Tensor, rows: Tensor) -> Tensor:
         """`h` [N, in_channels], `edge_index` [2, E], `rows` [M] → [M, out_channels]."""

@@ -18,7 +18,7 @@ FIXED_BIAS = 0.006
 
 
 class _ConvDecoder(Decoder):
-    """One block and a bias, "trained" as published, "fixed" or "none".
+    """One block and a bias: "trained", "fixed" or "none".
 
     The published bias hardly trains: before the first step a masked node among masked neighbours decodes to zeros,
     where the gradient of the cosine is about 1e12; Adam answers with 6.0 learning rates in all and then holds those
@@ -73,6 +73,10 @@ class _ConvDecoder(Decoder):
 class GAT(_ConvDecoder):
     """One graph attention layer; several heads are averaged.
 
+    Args:
+        bias: what is added to the output. "fixed", the default, is a small constant. "trained" is the published one,
+            which the published recipes have: it needs Adam, because its first gradient is about 1e12.
+
     >>> GAT(in_channels=256, out_channels=64).out_channels
     64
     """
@@ -85,7 +89,7 @@ class GAT(_ConvDecoder):
         dropout: float = 0.2,
         attention_dropout: float = 0.1,
         negative_slope: float = 0.2,
-        bias: Bias = "trained",
+        bias: Bias = "fixed",
     ) -> None:
         conv = GATConv(in_channels, out_channels, heads, attention_dropout, negative_slope, concat=False, bias=False)
         super().__init__(Block(conv, dropout), bias)

@@ -16,10 +16,11 @@ from .. import kernels
 from ..layers import Block, MaskedInput, computing_again
 from ..registry import Registry
 from ..runtime.errors import ConfigError
+from ..runtime.promises import Promising
 
 
-class Encoder(nn.Module):
-    """Node features and edges in, one row per node out. Any `nn.Module` with these attributes will do.
+class Encoder(Promising, nn.Module):
+    """Node features and edges in, one row per node out. Any `nn.Module` with `in_channels` and `out_channels` will do.
 
     Attributes:
         in_channels: width of the node features.
@@ -29,13 +30,21 @@ class Encoder(nn.Module):
             with rows of zeros: shapes do not depend on values, and nothing waits for the device.
         num_outputs: how many layers stand side by side where its attribute `output` is set from "last" to "all"; 0: it
             has no such attribute.
+        takes_rows: whether `forward` takes `rows`, and computes them alone where `restricts` says so.
+        groups_atoms: whether `pool_environments` gives what `forward` does, sooner.
     """
+
+    promises = {  # noqa: RUF012
+        "forward": ("takes_adjacency", "records_steps", "num_outputs", "takes_rows", "groups_atoms")
+    }
 
     in_channels: int
     out_channels: int
     num_outputs: int = 0
     takes_adjacency: bool = False
     records_steps: bool = False
+    takes_rows: bool = False
+    groups_atoms: bool = False
 
     def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
         """`x` [N, in_channels], `edge_index` [2, E] → [N, out_channels]."""
@@ -65,6 +74,7 @@ class StackedEncoder(Encoder):
 
     takes_adjacency = True
     records_steps = True
+    takes_rows = True
     is_checkpointed = False  # see `checkpointed`
 
     def __init__(self, in_channels: int, hidden_channels: int, blocks: Iterable[Block], output: str) -> None:

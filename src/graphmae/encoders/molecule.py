@@ -37,6 +37,9 @@ class MoleculeGIN(StackedEncoder):
     300
     """
 
+    takes_adjacency = records_steps = takes_rows = True
+    num_outputs = StackedEncoder.num_outputs
+
     def __init__(
         self,
         in_channels: int,
@@ -105,7 +108,7 @@ class MoleculeGIN(StackedEncoder):
         return torch.cat(parts)
 
     @property
-    def groups_atoms(self) -> bool:
+    def groups_atoms(self) -> bool:  # type: ignore[override]
         """Whether `pool_environments` gives what `forward` does: no residual, the last layer alone, nothing that looks
         at several atoms."""
         return self.output == "last" and all(block.residual is None for block in self.blocks)

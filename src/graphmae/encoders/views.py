@@ -171,7 +171,7 @@ class Views(nn.Module):
         found = []
         for graph in graphs:
             x, edges = graph.x.to(device), kernels.edges_of(graph, device)
-            found.append({"learned": encoder(self.inputs(x, edges), kernels.taken_by(encoder, edges))})
+            found.append({"learned": kernels.encode(encoder, self.inputs(x, edges), edges)})
         self._settle(found)
 
     def _settle(self, found: Sequence[dict[str, Tensor]]) -> None:
@@ -253,7 +253,7 @@ class Views(nn.Module):
         with torch.no_grad():
             plain = self._plain(x, edges)
             beside = [self.narrow_share * self._weighed(name.split("-")[0], plain) for name in self.names]
-        learned = encoder(self._inputs(plain), kernels.taken_by(encoder, edges))
+        learned = kernels.encode(encoder, self._inputs(plain), edges)
         return torch.cat([*beside, self._scaled("learned", learned)], dim=1)
 
 
@@ -316,8 +316,7 @@ class Composed(nn.Module):
             return self.views.composed(self.encoder, x, edge_index)
         if self._known is None or self._known[0] is not x or self._known[1] is not edge_index:
             self._known = x, edge_index, self.views.inputs(x, edge_index)
-        out: Tensor = self.encoder(self._known[2], kernels.taken_by(self.encoder, edge_index))
-        return out
+        return kernels.encode(self.encoder, self._known[2], edge_index)
 
     def with_views(self, graphs: Sequence[Data]) -> Composed:
         """The encoder as it is beside all views, its part of the same scale as theirs on these graphs."""

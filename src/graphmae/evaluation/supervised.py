@@ -50,7 +50,7 @@ class NodeClassifier(nn.Module):
 
     def forward(self, x: Tensor, edges: Tensor | kernels.Adjacency) -> Tensor:
         """[N, classes]."""
-        codes = self.encoder(x, kernels.taken_by(self.encoder, edges))
+        codes = kernels.encode(self.encoder, x, edges)
         if isinstance(self.output, nn.Linear):
             return self.output(codes)
         return self.output(codes, kernels.taken_by(self.output, edges), None)
@@ -67,7 +67,7 @@ class GraphClassifier(nn.Module):
 
     def forward(self, batch: Batch) -> Tensor:
         """[B, classes]."""
-        codes, ptr = self.encoder(batch.x, batch.edges(self.encoder)), batch.pointer
+        codes, ptr = kernels.encode(self.encoder, batch.x, batch.edges(self.encoder)), batch.pointer
         pooled = torch.cat([kernels.pool(codes, ptr, way) for way in self.ways], dim=1)
         return self.head(nn.functional.dropout(pooled, self.dropout, self.training))
 

@@ -51,7 +51,7 @@ def settle_norms(encoder: nn.Module, dataset: Dataset, device: torch.device) -> 
             seen += len(x)
             for norm in norms:
                 norm.momentum = len(x) / seen  # the mean over all nodes
-            encoder(x, graph)
+            kernels.encode(encoder, x, graph)
     for norm, momentum in zip(norms, momenta, strict=True):
         norm.momentum = momentum
     encoder.eval()

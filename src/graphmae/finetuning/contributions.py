@@ -118,4 +118,4 @@ def _encoded(encoder: nn.Module, batch: Batch, rows: Tensor, token: Tensor | Non
     if token is not None and getattr(encoder, "mask_embedding", False):
         value: Tensor = token
         return encoder(batch.x, edges, mask=lambda embedded: embedded.index_put((rows,), value.to(embedded.dtype)))
-    return encoder(batch.x.index_fill(0, rows, 0.0), edges)
+    return kernels.encode(encoder, batch.x.index_fill(0, rows, 0.0), edges)

@@ -62,7 +62,8 @@ class Predictor(nn.Module):
 
     def embed(self, batch: Batch) -> Tensor:
         """What the head sees: [G, width]."""
-        nodes = kernels.dropout(self.encoder(batch.x, batch.edges(self.encoder)), self.dropout, self.head.training)
+        code = kernels.encode(self.encoder, batch.x, batch.edges(self.encoder))
+        nodes = kernels.dropout(code, self.dropout, self.head.training)
         return torch.cat([kernels.pool(nodes, batch.pointer, way) for way in self.readout.split("+")], dim=1)
 
     def fit_scale(self, targets: Tensor, balance: bool = False) -> None:

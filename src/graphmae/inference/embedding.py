@@ -51,7 +51,7 @@ def embed_graph(
     with at_rest(encoder, device) as (encoder, used):
         encoder = with_every_layer(encoder)[0] if reading.layers == "all" else encoder
         edges = kernels.edges_of(data, used)
-        rows = encoder(data.x.to(used), kernels.taken_by(encoder, edges))
+        rows = kernels.encode(encoder, data.x.to(used), edges)
         if reading.smooth:
             rows = rows + propagated(rows, edges, reading.smooth)
         rows = (F.normalize(rows) if reading.l2 else rows).cpu()
@@ -126,7 +126,7 @@ def rows_of_graphs(
             for ids in wanted.split(batch_size) if store is not None else ():
                 assert store is not None
                 batch = store.take(ids)
-                nodes, ptr = encoder(batch.x, batch.edges(encoder)), batch.pointer
+                nodes, ptr = kernels.encode(encoder, batch.x, batch.edges(encoder)), batch.pointer
                 rows.append(torch.cat([kernels.pool(nodes, ptr, way) for way in ways], dim=1).cpu())
     whole = torch.cat(rows) if rows else torch.empty(0, len(ways) * int(encoder.out_channels))  # type: ignore[arg-type]
     _refuse_not_finite(whole, "graph")

@@ -35,6 +35,6 @@ def embed_molecules(
     for ids in torch.arange(len(graphs)).split(AT_ONCE):
         batch = store.take(ids)
         for encoder, rows in zip(encoders, parts, strict=True):
-            nodes = encoder(batch.x, batch.edges(encoder))
+            nodes = kernels.encode(encoder, batch.x, batch.edges(encoder))
             rows.append(torch.cat([kernels.pool(nodes, batch.pointer, way) for way in ways], dim=1).cpu())
     return [torch.cat(rows) for rows in parts]

@@ -24,7 +24,7 @@ from torch import Tensor
 from ..runtime.compiled import is_forked
 from ..runtime.errors import InputError, unknown
 from . import reference
-from .adjacency import Adjacency, View, adjacency, plain, taken_by
+from .adjacency import Adjacency, View, adjacency, encode, plain, taken_by, takes_batch, with_sizes
 from .edges import edges_of
 from .packed import Packed, Taken
 
@@ -45,6 +45,7 @@ __all__ = [
     "dropout",
     "dropped_rows",
     "edges_of",
+    "encode",
     "filled_up",
     "has",
     "layer_norm",
@@ -56,9 +57,11 @@ __all__ = [
     "prelu",
     "take_padded",
     "taken_by",
+    "takes_batch",
     "takes_product",
     "use",
     "view",
+    "with_sizes",
 ]
 
 CHOICES = ("auto", "reference", "cpu", "cuda")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 from torch import Tensor
@@ -12,6 +12,7 @@ from .. import kernels
 from ..layers import MaskedInput, bags_of
 from ..registry import Registry
 from ..runtime.errors import ConfigError, unknown
+from ..runtime.promises import Promising
 
 if TYPE_CHECKING:
     from ..batching import Batch
@@ -108,14 +109,17 @@ class PaddedMask:
         return torch.where(self.token.unsqueeze(1), token.to(x.dtype), x)
 
 
-class NodeMask:
+class NodeMask(Promising):
     """The contract of a masking rule: `draw` says which nodes are masked this step.
 
     Attributes:
         records_steps: whether a step with it can be recorded on CUDA: how many nodes are masked is always the same.
+        draw_padded: a function that draws the same over fixed shapes; None: there is none.
     """
 
+    promises = dict.fromkeys(("draw", "draw_in"), ("records_steps", "draw_padded"))
     records_steps: bool = False
+    draw_padded: Any = None
 
     def draw(self, num_nodes: int, device: torch.device | str = "cpu", batch: Tensor | None = None) -> MaskedNodes:
         """`batch` [N] numbers the graph of every node, ascending, where `num_nodes` are those of several graphs."""

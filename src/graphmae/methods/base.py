@@ -14,6 +14,7 @@ from ..data.edge_data import EDGE_KEYS
 from ..encoders import Composed, Views
 from ..kernels import Adjacency
 from ..registry import Registry
+from ..runtime.promises import Promising
 from ..runtime.resting import resting_copy
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 REGISTRY: Registry[Method] = Registry("method", supplied=["encoder", "decoder", "mask", "loss"])
 
 
-class Method(nn.Module):
+class Method(Promising, nn.Module):
     """An encoder, and a loss that trains it without labels.
 
     A method of your own defines `__init__(encoder, …)` and `loss(batch)`; register it with
@@ -43,7 +44,8 @@ class Method(nn.Module):
         tasks: kinds of data it learns from: "node" (one graph), "graph" (many), "molecule".
         needs_encoder: the name of the only encoder it works with, where there is one.
         of_task: task → what a recipe for it sets, as `--set` takes it, where the defaults are for another task.
-        fixed_shapes: whether its steps can be recorded wherever its encoder's can.
+        fixed_shapes: whether its steps can be recorded wherever its parts' can.
+        route: which way a loss is computed that can be computed in several, for the log.
         changes_edges: whether it hides edges from the encoder: features of edges are then needed one by one.
         loss_is_criterion: whether the loss is `criterion` of something and nothing else.
         is_sum_of_parts: whether the loss of several batches together is the mean of theirs, each counted by `terms`.
@@ -56,6 +58,7 @@ class Method(nn.Module):
         trained_on: what it was trained on, for the model card; stored as well.
     """
 
+    promises = {"loss": ("fixed_shapes", "takes_padding")}  # noqa: RUF012
     encoder: nn.Module
     training_only: ClassVar[tuple[str, ...]] = ()
     tasks: ClassVar[tuple[str, ...]] = ("node", "graph", "molecule")
@@ -82,6 +85,10 @@ class Method(nn.Module):
     @property
     def takes_padding(self) -> bool:
         return False
+
+    @property
+    def route(self) -> str:
+        return ""
 
     @property
     def uses_edge_codes(self) -> bool:
@@ -118,7 +125,7 @@ class Method(nn.Module):
 
     def encode(self, batch: Batch) -> Tensor:
         """[N, out_channels]: what the encoder makes of a batch."""
-        return self.encoder(batch.x, batch.edges(self.encoder))
+        return kernels.encode(self.encoder, batch.x, batch.edges(self.encoder))
 
     def pair_scores(self, code: Tensor, first: Tensor, second: Tensor) -> Tensor | None:
         """[M] how likely pairs of nodes are joined, by what the method learned of that; None: it learned nothing."""

@@ -57,7 +57,7 @@ def rehearse(model: Method) -> None:
     encoder = model.encoder
     try:
         with torch.no_grad(), preserved_randomness(), kernels.use("reference"):
-            found, promised = tuple(encoder(x, batch.edges(encoder)).shape), (4, encoder.out_channels)
+            found, promised = tuple(kernels.encode(encoder, x, batch.edges(encoder)).shape), (4, encoder.out_channels)
             if found != promised:
                 raise ConfigError(f"the encoder gives {found} for four nodes; its out_channels promises {promised}")
             if (loss := model(batch)).dim() != 0:

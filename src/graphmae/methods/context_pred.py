@@ -64,7 +64,7 @@ class ContextPred(Method):
         code = self.encode(around)[place]
         if not len(rows):  # no graph is large enough
             return code.sum() * 0
-        far = self.context(apart.x, apart.edges(self.context)) * anchors[rows].unsqueeze(1)
+        far = kernels.encode(self.context, apart.x, apart.edges(self.context)) * anchors[rows].unsqueeze(1)
         context = far.new_zeros(len(joint) + 1, far.size(1)).index_add(0, graphs.owner[rows], far)[:-1]
         return _told_apart(code, context / joint.clamp(min=1).unsqueeze(1), joint > 0)
 

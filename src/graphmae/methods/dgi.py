@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from .. import kernels
 from ..batching import Batch
 from .base import REGISTRY, Method
 from .views import check_rates, mask_columns
@@ -43,7 +44,7 @@ class DGI(Method):
     def loss(self, batch: Batch) -> Tensor:
         edges, x = batch.edges(self.encoder), mask_columns(batch.x, self.mask_feature)
         shuffled = torch.rand(len(x), device=x.device).argsort()
-        real, fake = self.encoder(x, edges), self.encoder(x[shuffled], edges)
+        real, fake = (kernels.encode(self.encoder, rows, edges) for rows in (x, x[shuffled]))
         if self.score == "sum":
             against = self.weight.sum(0)
         else:

@@ -39,6 +39,7 @@ class GraphMAE2(GraphMAE):
         projector_channels: width of π's hidden layer.
     """
 
+    fixed_shapes = True
     tries = ("mask.rate=0.5,0.75", "method.latent=0.15,1.0", "method.momentum=0.0,0.99")
     of_seeds = "nodes all over a batch are masked; the seeds alone are scored, against features and against the teacher"
     training_only = ("teacher",)
@@ -79,17 +80,16 @@ class GraphMAE2(GraphMAE):
 
     @property
     def records_steps(self) -> bool:
-        return all(
-            getattr(part, "records_steps", False) for part in (self.mask, self.encoder, self.decoder, self.criterion)
-        )
+        parts = self.mask, self.encoder, self.decoder, self.criterion
+        return self.fixed_shapes and all(getattr(part, "records_steps", False) for part in parts)
 
     @property
     def takes_padding(self) -> bool:
         return False
 
-    def loss(self, batch: Batch) -> Tensor:
+    def plain_loss(self, batch: Batch) -> Tensor:
         hidden = self.mask.draw_in(batch)
-        graph = kernels.adjacency(batch.graph, len(batch.x))
+        graph = kernels.adjacency(batch.graph_for(self.encoder, self.decoder), len(batch.x))
         if self.mask_edges:
             graph = masking.masked_edges(graph, hidden.flags)
         code = self._code(batch.x, graph, hidden)
@@ -106,7 +106,7 @@ class GraphMAE2(GraphMAE):
         return total
 
     def _code(self, x: Tensor, graph: kernels.Adjacency, hidden: MaskedNodes) -> Tensor:
-        if graphmae_fast.fits(self):
+        if getattr(self.encoder, "takes_rows", False):
             return graphmae_fast.encode(self, x, graph, hidden, None)
         return self.encode(Batch(hidden.apply(x, self.mask_token), masking.thinned(graph, self.drop_edge)))
 
@@ -121,5 +121,5 @@ class GraphMAE2(GraphMAE):
     def _said(self, batch: Batch) -> Tensor:
         assert isinstance(self.teacher.network, nn.ModuleList)
         student, projector = self.teacher.network
-        out: Tensor = projector(student(batch.x, batch.edges(self.encoder)))
+        out: Tensor = projector(kernels.encode(student, batch.x, batch.edges(student)))
         return out

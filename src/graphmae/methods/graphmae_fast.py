@@ -13,9 +13,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from .. import decoders, encoders, kernels, masking
+from .. import encoders, kernels, masking
 from ..batching import Batch
 from ..kernels import Adjacency
 from ..layers import BagRows, Factored, MaskedInput, aligned, bags_of
@@ -23,6 +23,15 @@ from ..masking.nodes import MaskedNodes
 
 if TYPE_CHECKING:
     from .graphmae import GraphMAE
+
+
+STEPS = ("plain_loss", "target", "decode", "erase", "_rebuild")  # of `GraphMAE`, which the ways here do without
+PROMISES = {
+    **dict.fromkeys(STEPS, ("has_fast_loss", "fixed_shapes")),
+    "_rebuild": ("has_fast_loss", "has_fast_rebuild", "fixed_shapes"),
+    "to_decoder": ("fixed_shapes",),
+    "loss": ("fixed_shapes",),
+}
 
 
 class Recordable:
@@ -34,6 +43,9 @@ class Recordable:
     criterion: Any
     drop_edge: float
     mask_edges: bool
+    has_fast_loss: ClassVar[bool] = False  # whether the steps are those of `GraphMAE`
+    has_fast_rebuild: ClassVar[bool] = False
+    fixed_shapes: ClassVar[bool] = False
     is_sum_of_parts: ClassVar[bool] = True  # see `Method`
     of_seeds: ClassVar[str] = "nodes all over a batch are masked; the masked seeds alone are scored"
 
@@ -45,7 +57,12 @@ class Recordable:
     def records_steps(self) -> bool:
         """Whether every step on one graph has the same shapes, so that it can be recorded and replayed."""
         parts = (self.mask, self.encoder, self.decoder, self.criterion)
-        return all(getattr(part, "records_steps", False) for part in parts)
+        return self.fixed_shapes and all(getattr(part, "records_steps", False) for part in parts)
+
+    @property
+    def route(self) -> str:
+        reason = obstacle(self)
+        return f"the loss is computed step by step: {reason}" if reason else "the loss is computed where it is needed"
 
     @property
     def uses_edge_codes(self) -> bool:
@@ -55,13 +72,23 @@ class Recordable:
     @property
     def takes_padding(self) -> bool:
         """Whether batches of graphs may be filled up to fixed shapes: rows of zeros must not count in the loss."""
-        ours = isinstance(self.mask, masking.RandomNodeMask) and fits(self)
-        return ours and self.records_steps and getattr(self.criterion, "leaves_out_zeros", False)
+        pads = getattr(self.mask, "draw_padded", None) is not None
+        return pads and not obstacle(self) and self.records_steps and getattr(self.criterion, "leaves_out_zeros", False)
 
 
-def fits(model: GraphMAE | Recordable) -> bool:
-    """Whether the encoder can be asked for some nodes alone; the others are computed as the paper has it."""
-    return isinstance(model.encoder, encoders.StackedEncoder)
+def obstacle(model: GraphMAE | Recordable) -> str:
+    """Why the loss has to be computed by `plain_loss`, in words; "": it need not be.
+
+    The ways here run none of the `STEPS`, so each has to be that of `GraphMAE`; a subclass of a part has taken its
+    promises back where it overrides what they are about. What is set on an object itself is asked about here.
+    """
+    if not getattr(model.encoder, "takes_rows", False):
+        return f"{type(model.encoder).__name__} computes all nodes"
+    draws = (model.mask, ("draw", "draw_in"))
+    for part, names in ((model, STEPS), (model.decoder, ("forward",)), (model.criterion, ("forward",)), draws):
+        if changed := [name for name in names if name in vars(part)]:
+            return f"{changed[0]} of {type(part).__name__} is replaced"
+    return "" if model.has_fast_loss else f"{type(model).__name__} has steps of its own"
 
 
 def loss(model: GraphMAE, batch: Batch) -> Tensor:
@@ -81,14 +108,18 @@ def loss(model: GraphMAE, batch: Batch) -> Tensor:
 
 
 def rebuild(model: GraphMAE, x: Tensor, edge_index: Tensor | Adjacency, hidden: MaskedNodes) -> Tensor:
-    """What the decoder says of the masked nodes."""
+    """What the decoder says of the masked nodes, as `_rebuild` does; by a subclass's own where it has one."""
+    if not (model.has_fast_rebuild and "_rebuild" not in vars(model) and getattr(model.encoder, "takes_rows", False)):
+        return model._rebuild(x, edge_index, hidden)
+    if model.mask_edges:
+        edge_index = masking.masked_edges(kernels.adjacency(edge_index, x.size(0)), hidden.flags)
     code = model.to_decoder(encode(model, x, edge_index, hidden, None))
     return model.decode(model.erase(code, hidden.flags), edge_index, hidden.masked)
 
 
 def padded_loss(model: GraphMAE, x: Tensor, graph: Adjacency, batch: Tensor) -> Tensor:
     """The same five steps over fixed shapes."""
-    assert isinstance(model.mask, masking.RandomNodeMask) and graph.sizes is not None
+    assert graph.sizes is not None
     hidden = model.mask.draw_padded(batch, graph.sizes, graph.starts, graph.largest)  # 1
     if model.mask_edges:
         graph = masking.masked_edges(graph, hidden.masked)
@@ -104,10 +135,10 @@ def padded_loss(model: GraphMAE, x: Tensor, graph: Adjacency, batch: Tensor) -> 
 def _read(model: GraphMAE, hidden: MaskedNodes, edge_index: Tensor | Adjacency, scored: Tensor) -> Tensor | None:
     """The nodes whose code reaches the loss of those `scored`; None: all."""
     if not model.decoder.wants_remask:
-        return scored if model.decoder.takes_nodes else None
+        return scored if getattr(model.decoder, "takes_nodes", False) else None
     if model.remask.kind == "none":
         return None
-    if model.remask.kind == "learnable" or model.decoder.looks_at_all or not model.decoder.takes_nodes:
+    if model.remask.kind == "learnable" or not _takes_some(model.decoder):
         return hidden.visible
     adj = kernels.adjacency(edge_index, len(hidden.visible) + len(hidden.masked))
     if adj.col.is_cuda and not adj.is_sampled:  # there shapes must not depend on the draw
@@ -136,12 +167,16 @@ def encode(
     return encoder(seen, graph, **options).index_select(0, read)
 
 
+def _takes_some(decoder: nn.Module) -> bool:
+    """Whether the decoder can do without the codes of nodes that are zeros."""
+    return getattr(decoder, "takes_nodes", False) and not getattr(decoder, "looks_at_all", False)
+
+
 def _remask(model: GraphMAE, code: Tensor, hidden: MaskedNodes, read: Tensor | None) -> tuple[Tensor, Tensor | None]:
     """The decoder's input, and the nodes its rows belong to; None: all."""
     if not model.decoder.wants_remask or model.remask.kind == "none" or read is None:
         return code, read
-    compact = model.decoder.takes_nodes and not model.decoder.looks_at_all
-    return model.remask(code, hidden, read, compact)
+    return model.remask(code, hidden, read, _takes_some(model.decoder))
 
 
 def _decode(
@@ -151,11 +186,11 @@ def _decode(
     if nodes is None:
         return model.decode(code, edge_index, scored), model.target(x)[scored]
     adj = kernels.adjacency(edge_index, x.size(0))
-    whole = model.decoder.out_channels == x.size(1)
-    if whole and getattr(model.criterion, "takes_factored", False) and isinstance(model.decoder, decoders.GAT):
+    whole, factor = model.decoder.out_channels == x.size(1), getattr(model.decoder, "factored", None)
+    if whole and factor is not None and getattr(model.criterion, "takes_factored", False):
         bags, wide = bags_of(x), aligned(x)
         short = bags is not None or wide is not x
-        factored = model.decoder.factored(code, adj, scored, nodes) if short else None
+        factored = factor(code, adj, scored, nodes) if short else None
         if factored is not None and bags is not None:
             return factored, BagRows(bags, scored)
         if factored is not None:

@@ -29,6 +29,7 @@ class Joint(GraphMAE):
         rate, kind, walk, degree, decoder_channels, decoder_dropout: as in MaskGAE.
     """
 
+    fixed_shapes = True
     loss_is_criterion = False
     is_sum_of_parts = False  # pairs are drawn within a batch
     of_seeds = (

@@ -41,6 +41,7 @@ class MVGRL(Method):
     torch.Size([])
     """
 
+    fixed_shapes = True
     tasks = ("node", "graph")
     needs_encoder = "gcn-diffusion"
     of_task: ClassVar = {"graph": ("method.level=graph",)}
@@ -65,7 +66,7 @@ class MVGRL(Method):
     @property
     def records_steps(self) -> bool:
         # The diffusion of one graph is known from the first step on.
-        return self.level == "node" and isinstance(self.encoder, GCNDiffusion)
+        return self.fixed_shapes and self.level == "node" and isinstance(self.encoder, GCNDiffusion)
 
     def loss(self, batch: Batch) -> Tensor:
         return self._loss_of_nodes(batch) if self.level == "node" else self._loss_of_graphs(batch)

@@ -30,6 +30,7 @@ class NeighbourhoodMAE(GraphMAE):
         own: ε, what a node's own features count.
     """
 
+    fixed_shapes = True
     is_sum_of_parts = False  # targets are scaled over the batch
     of_seeds = "nodes all over a batch are masked; masked seeds are scored, on a scale that is that of a batch's seeds"
 
@@ -60,14 +61,10 @@ class NeighbourhoodMAE(GraphMAE):
     def takes_padding(self) -> bool:
         return False
 
-    def loss(self, batch: Batch) -> Tensor:
+    def plain_loss(self, batch: Batch) -> Tensor:
         hidden = self.mask.draw_in(batch)
-        graph = kernels.adjacency(batch.graph, len(batch.x))
-        seen = masking.masked_edges(graph, hidden.flags) if self.mask_edges else graph
-        if graphmae_fast.fits(self):
-            prediction = graphmae_fast.rebuild(self, batch.x, seen, hidden)
-        else:
-            prediction = self._rebuild(batch.x, graph, hidden)
+        graph = kernels.adjacency(batch.graph_for(self.encoder, self.decoder), len(batch.x))
+        prediction = graphmae_fast.rebuild(self, batch.x, graph, hidden)
         counts = slice(None) if batch.seeds is None else torch.isin(hidden.masked, batch.seeds)
         tokens = self.tokens(batch.x, graph, batch.seeds)
         return self.criterion(prediction[counts], tokens[hidden.masked][counts])

@@ -69,6 +69,8 @@ def pretrain_model(
         record = None  # what is recorded does the same in every step, with random numbers nobody sets back
     model.prepare(train.epochs * -(-len(batches) // train.accumulate))
     journal = journal or Journal()
+    if model.route and ranks.is_first:
+        logger.info("%s: %s", journal.label, model.route)
     watch = Collapse(partial(_embedded, model, sample), train.epochs, journal.label)
     watch.start()
     trainer = Trainer(
