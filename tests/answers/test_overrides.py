@@ -316,3 +316,23 @@ def test_check_mask_calls_draw_in(kind: type) -> None:
     """A rule whose `draw_in` raises passed: nobody called it."""
     with pytest.raises((AssertionError, RuntimeError)):
         testing.check_mask(kind)
+
+
+@pytest.mark.parametrize("step", ["target", "decode", "erase", "_rebuild", "plain_loss"])
+def test_an_overridden_step_runs_where_the_encoder_masks_embeddings(step: str) -> None:
+    """The published encoder of molecules replaces a masked atom's embedding; the plain steps could not do that."""
+    no_bonds = "encoder.edge_channels=0", "decoder.edge_channels=0", "mask.mask_edges=false"
+    made = gm.recipe("molecule/zinc", "encoder.hidden_channels=8", *no_bonds)
+    torch.manual_seed(0)
+    x, ends = torch.eye(WIDTH)[torch.randint(WIDTH, (NODES,))], edges()
+    losses = []
+    for name in (None, step):
+        calls: list[str] = []
+        torch.manual_seed(0)
+        model = methods.build(made, WIDTH).eval()
+        if name is not None:
+            model.__class__ = counting(calls, gm.GraphMAE, name)
+        torch.manual_seed(1)
+        losses.append(float(model(x, ends)))
+        assert (name in calls) == (name is not None)
+    assert losses[0] == pytest.approx(losses[1], rel=1e-5)

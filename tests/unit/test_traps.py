@@ -212,7 +212,7 @@ def test_trap_only_the_gat_decoder_starts_from_a_bias_of_zeros(name: str) -> Non
     decoder = decoders.build(name, in_channels=16, out_channels=400)
     bound = {"gcn": 16, "gin": 16, "molecule-gin": 32}[name] ** -0.5
     assert 0.8 * bound < decoder.bias.abs().max() <= bound
-    assert not decoders.GAT(in_channels=16, out_channels=400).bias.any()
+    assert not decoders.GAT(in_channels=16, out_channels=400, bias="trained").bias.any()
     edges = torch.arange(4).expand(2, -1)
     ScaledCosineError()(decoder(torch.zeros(4, 16), edges, torch.arange(4)), torch.rand(4, 400)).backward()
     assert decoder.bias.grad.abs().max() < 1e3
