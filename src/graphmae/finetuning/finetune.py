@@ -18,7 +18,7 @@ from ..encoders import StackedEncoder
 from ..evaluation.metrics import by_rule, regression_errors, roc_auc
 from ..runtime.errors import GraphMAEError
 from ..runtime.resting import resting_copy
-from ..training import CapturedBatches, Journal, Trainer, make_optimizer, make_schedule
+from ..training import CapturedBatches, Journal, Trainer, UnrecordedStep, make_optimizer, make_schedule
 from .predictor import Predictor
 
 AT_ONCE = 1024  # molecules, where nothing is trained
@@ -103,7 +103,10 @@ def trainer_of(
             return predictor.loss(predictor.head(rows), targets[ids])
 
         numbers = Shuffled(train, settings.batch_size, pairs=True, device=seen.device)
-        return Trainer(opened, head_loss, optimizer), numbers
+        trainer = Trainer(opened, head_loss, optimizer)
+        if seen.is_cuda:
+            trainer.record = UnrecordedStep
+        return trainer, numbers
 
     def loss(opened: nn.Module, batch: Batch) -> Tensor:
         return predictor.loss(predictor(batch), targets[batch.ids])

@@ -1,6 +1,6 @@
 """The one loop, its optimiser, its resumable state and its progress display."""
 
-from .capture import CapturedBatches, CapturedStep
+from .capture import CapturedBatches, CapturedStep, UnrecordedStep
 from .distributed import Ranks, connect
 from .journal import Journal
 from .logs import tensorboard
@@ -23,6 +23,7 @@ __all__ = [
     "Ranks",
     "Trainer",
     "TrainingState",
+    "UnrecordedStep",
     "connect",
     "make_optimizer",
     "make_schedule",

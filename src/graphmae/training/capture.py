@@ -26,6 +26,30 @@ def own_stream() -> torch.cuda.Stream | None:
     return None if current == torch.cuda.default_stream() else current
 
 
+def run_aside(step: Callable[[], Tensor]) -> Tensor:
+    """`step()` on a stream that is not torch's default one.
+
+    What adds up the gradient of a weight remembers the stream it was made on, and may live on into a recording. There
+    the default stream is not allowed.
+    """
+    side = own_stream() or torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        loss = step().detach()
+    torch.cuda.current_stream().wait_stream(side)
+    return loss
+
+
+class UnrecordedStep(Generic[B]):
+    """`step(batch)` → loss as it is, for weights that another step records afterwards."""
+
+    def __init__(self, step: Callable[[B], Tensor]) -> None:
+        self.step = step
+
+    def __call__(self, batch: B) -> Tensor:
+        return run_aside(lambda: self.step(batch))
+
+
 class CapturedStep(Generic[B]):
     """`step(batch)` → loss, recorded as a CUDA graph after a few eager calls on the very same batch.
 
@@ -50,12 +74,7 @@ class CapturedStep(Generic[B]):
                 self.loss = self.step(batch).detach()
         self.calls += 1
         if self.graph is None:
-            side = own_stream() or torch.cuda.Stream()
-            side.wait_stream(torch.cuda.current_stream())
-            with torch.cuda.stream(side):
-                loss = self.step(batch).detach()
-            torch.cuda.current_stream().wait_stream(side)
-            return loss
+            return run_aside(lambda: self.step(batch))
         self.graph.replay()
         assert self.loss is not None
         return self.loss.clone()
@@ -92,12 +111,7 @@ class CapturedBatches:
         if self.seen[key] > (1 if self.recorded else WARM_UP):
             self.recorded[key] = _Recording(self.step, self.store, len(ids), shape, self.pool)
             return self.recorded[key].replay(ids)
-        side = own_stream() or torch.cuda.Stream()
-        side.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(side):
-            loss = self.step(self.store.take_padded(ids.to(self.store.node_ptr.device), *shape)).detach()
-        torch.cuda.current_stream().wait_stream(side)
-        return loss
+        return run_aside(lambda: self.step(self.store.take_padded(ids.to(self.store.node_ptr.device), *shape)))
 
 
 class _Recording:
