@@ -103,10 +103,10 @@ def trainer_of(
             return predictor.loss(predictor.head(rows), targets[ids])
 
         numbers = Shuffled(train, settings.batch_size, pairs=True, device=seen.device)
-        trainer = Trainer(opened, head_loss, optimizer)
+        of_head: Trainer[Any] = Trainer(opened, head_loss, optimizer)
         if seen.is_cuda:
-            trainer.record = UnrecordedStep
-        return trainer, numbers
+            of_head.record = UnrecordedStep
+        return of_head, numbers
 
     def loss(opened: nn.Module, batch: Batch) -> Tensor:
         return predictor.loss(predictor(batch), targets[batch.ids])

@@ -24,8 +24,8 @@ from torch import Tensor
 from ..runtime.compiled import is_forked
 from ..runtime.errors import InputError, unknown
 from . import reference
-from .adjacency import Adjacency, View, adjacency, encode, plain, taken_by, takes_batch, with_sizes
-from .edges import edges_of
+from .adjacency import Adjacency, View, adjacency, plain
+from .edges import edges_of, encode, taken_by, takes_batch, with_sizes
 from .packed import Packed, Taken
 
 __all__ = [

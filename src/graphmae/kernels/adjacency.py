@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import MutableMapping
-from copy import copy
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
-from typing import Any, NamedTuple, TypeAlias
+from functools import cached_property
+from typing import NamedTuple, TypeAlias
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 from torch.utils.weak import WeakIdKeyDictionary
 
 from ..runtime.errors import DataError
@@ -252,53 +250,6 @@ def adjacency(edge_index: Tensor | Adjacency, num_nodes: int) -> Adjacency:
 def plain(edges: Tensor | Adjacency) -> Tensor:
     """The edges as PyG has them, [2, E]."""
     return edges if isinstance(edges, Tensor) else edges.edge_index
-
-
-def taken_by(part: nn.Module, edges: Tensor | Adjacency) -> Tensor | Adjacency:
-    """The edges as `encode` hands them to an encoder or decoder: sorted, or as a tensor [2, E]."""
-    keeps = getattr(part, "takes_adjacency", False) or takes_batch(part)
-    return edges if keeps else plain(edges)
-
-
-def encode(part: nn.Module, x: Tensor, edges: Tensor | Adjacency, **options: Any) -> Tensor:
-    """What an encoder or decoder makes of nodes and edges.
-
-    One whose `forward` has a parameter `batch` gets the number of each node's graph there, as in PyG: it may look at
-    all nodes of a graph, and must not look at another graph's.
-    """
-    if takes_batch(part):
-        options["batch"] = graph_numbers(edges, len(x), x.device)
-    out: Tensor = part(x, edges if getattr(part, "takes_adjacency", False) else plain(edges), **options)
-    return out
-
-
-def graph_numbers(edges: Tensor | Adjacency, num_nodes: int, device: torch.device) -> Tensor:
-    """[N] the number of each node's graph; all 0 where the edges are those of one graph."""
-    sizes = edges.sizes if isinstance(edges, Adjacency) else None
-    if sizes is None:
-        return torch.zeros(num_nodes, dtype=torch.long, device=device)
-    return torch.repeat_interleave(sizes, output_size=num_nodes)
-
-
-def with_sizes(edges: Tensor | Adjacency, batch: Tensor) -> Adjacency:
-    """The edges of several graphs side by side, of which it is known where each ends; `batch` [N] is ascending."""
-    sorted_edges = adjacency(edges, len(batch))
-    if sorted_edges.sizes is not None:
-        return sorted_edges
-    sized = copy(sorted_edges)
-    sized.sizes = torch.bincount(batch)
-    return sized
-
-
-def takes_batch(part: nn.Module) -> bool:
-    """Whether the `forward` of a part asks for the number of each node's graph."""
-    compiled = getattr(part, "_orig_mod", part)
-    return _asks_for_batch(type(compiled))  # type: ignore[arg-type]
-
-
-@cache
-def _asks_for_batch(kind: type[nn.Module]) -> bool:
-    return "batch" in inspect.signature(kind.forward).parameters
 
 
 @dataclass(frozen=True)

@@ -1,15 +1,18 @@
-"""From a graph as PyG has it to the edges an encoder takes."""
+"""From a graph as PyG has it to the edges an encoder takes, and how an encoder is called."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import MutableMapping
+from copy import copy
+from functools import cache
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.utils.weak import WeakIdKeyDictionary
 
-from .adjacency import Adjacency
+from .adjacency import Adjacency, adjacency, plain
 
 _KNOWN: MutableMapping[Tensor, tuple[tuple[Any, ...], Adjacency]] = WeakIdKeyDictionary()
 
@@ -37,3 +40,50 @@ def edges_of(graph: Any, device: torch.device | str | None = None) -> Tensor | A
     if counted:
         _KNOWN[ends] = (*key, *given), adj  # what is given stays alive, so that an id means one tensor
     return adj
+
+
+def taken_by(part: nn.Module, edges: Tensor | Adjacency) -> Tensor | Adjacency:
+    """The edges as `encode` hands them to an encoder or decoder: sorted, or as a tensor [2, E]."""
+    keeps = getattr(part, "takes_adjacency", False) or takes_batch(part)
+    return edges if keeps else plain(edges)
+
+
+def encode(part: nn.Module, x: Tensor, edges: Tensor | Adjacency, **options: Any) -> Tensor:
+    """What an encoder or decoder makes of nodes and edges.
+
+    One whose `forward` has a parameter `batch` gets the number of each node's graph there, as in PyG: it may look at
+    all nodes of a graph, and must not look at another graph's.
+    """
+    if takes_batch(part):
+        options["batch"] = graph_numbers(edges, len(x), x.device)
+    out: Tensor = part(x, edges if getattr(part, "takes_adjacency", False) else plain(edges), **options)
+    return out
+
+
+def graph_numbers(edges: Tensor | Adjacency, num_nodes: int, device: torch.device) -> Tensor:
+    """[N] the number of each node's graph; all 0 where the edges are those of one graph."""
+    sizes = edges.sizes if isinstance(edges, Adjacency) else None
+    if sizes is None:
+        return torch.zeros(num_nodes, dtype=torch.long, device=device)
+    return torch.repeat_interleave(sizes, output_size=num_nodes)
+
+
+def with_sizes(edges: Tensor | Adjacency, batch: Tensor) -> Adjacency:
+    """The edges of several graphs side by side, of which it is known where each ends; `batch` [N] is ascending."""
+    sorted_edges = adjacency(edges, len(batch))
+    if sorted_edges.sizes is not None:
+        return sorted_edges
+    sized = copy(sorted_edges)
+    sized.sizes = torch.bincount(batch)
+    return sized
+
+
+def takes_batch(part: nn.Module) -> bool:
+    """Whether the `forward` of a part asks for the number of each node's graph."""
+    compiled = getattr(part, "_orig_mod", part)
+    return _asks_for_batch(type(compiled))  # type: ignore[arg-type]
+
+
+@cache
+def _asks_for_batch(kind: type[nn.Module]) -> bool:
+    return "batch" in inspect.signature(kind.forward).parameters
