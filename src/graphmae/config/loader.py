@@ -18,7 +18,7 @@ from ..runtime.errors import ConfigError, unknown
 from ..runtime.values import mismatch, parse_value
 from . import static
 from .library import find, read_text
-from .schema import MASK_KEYS, About, Embedding, Evaluation, Finetune, Part, Published, Recipe, Supervised, Train
+from .schema import MASK_KEYS, PARTS, About, Embedding, Evaluation, Finetune, Part, Published, Recipe, Supervised, Train
 
 PLAIN = {
     "about": About,
@@ -30,7 +30,6 @@ PLAIN = {
     "published": Published,
 }
 OPTIONAL = ("finetune", "supervised", "published")
-PARTS = ("data", "method", "mask", "encoder", "decoder", "loss")
 OF_METHOD = ("mask", "decoder", "loss")  # parts that a method may have or not
 DEFAULT_NAMES = {"method": "graphmae", "mask": "random", "loss": "scaled-cosine"}
 
@@ -42,7 +41,10 @@ def load(source: str | Path | Mapping[str, Any], overrides: Iterable[str] = ()) 
     else:
         path, name = find(source)
         raw = _read(path)
-    return parse(apply_overrides(_extended(raw), overrides), name)
+    raw, changes = _extended(raw), assigned(overrides)
+    if changes and "published" in raw:  # the number belongs to the recipe as it was before the changes
+        raw["published"] = parse(raw, name).to_dict().get("published", {})
+    return parse(merge(raw, changes), name)
 
 
 def check_used(overrides: Iterable[str], used: Iterable[str], what: str) -> None:
@@ -178,8 +180,8 @@ def merge(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]
             if change["name"] in registry.names():
                 known = {*registry.options(change["name"]), *MASK_KEYS}
                 old = {key: value for key, value in old.items() if key in known}
-            if section == "data" and "published" not in changes:
-                out.pop("published", None)  # the paper's number is for its own data
+        if section == "published":  # a number given with the changes is for these settings
+            old.pop("settings", None)
         out[section] = {**old, **change}
     if "method" in changes:
         for section in _unused(out["method"]):

@@ -260,5 +260,6 @@ def _differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
 
 
 def _settings(recipe: Mapping[str, Any]) -> dict[str, Any]:
-    """What makes two runs the same: all but the text for people. Runs older than other methods name none."""
-    return {"method": {"name": "graphmae"}, **{key: value for key, value in recipe.items() if key != "about"}}
+    """What makes two runs the same: all but what only people read. Runs older than other methods name none."""
+    for_people = ("about", "published")
+    return {"method": {"name": "graphmae"}, **{key: value for key, value in recipe.items() if key not in for_people}}
