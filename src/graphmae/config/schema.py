@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from ..registry import find_registry
+from .digest import digest_of
 
 MASK_KEYS = ("remask", "drop_edge", "mask_edges")  # options of a method that are written in [mask], where it has one
 PARTS = ("data", "method", "mask", "encoder", "decoder", "loss")
-# Settings that do not change the score a published figure is shown beside.
-CHANGES_NO_SCORE = {
-    "train": ("deterministic", "checkpoint_activations", "workers", "tensorboard"),
-    "evaluation": (
-        "baselines", "converged", "choose", "every", "supervised_lr", "supervised_weight_decay", "supervised_epochs",
-    ),
-    "finetune": ("baselines", "refit"),
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -290,24 +280,9 @@ class Recipe:
     def __post_init__(self) -> None:
         """A published number stays only with the settings it was published for."""
         if self.published is not None:
-            settings = self._digest()
+            settings = digest_of(self)
             keeps = self.published.settings in ("", settings)
             object.__setattr__(self, "published", replace(self.published, settings=settings) if keeps else None)
-
-    def _digest(self) -> str:
-        """The same for two recipes that give the same score; a default counts as if it were written out."""
-        sections = {key: value for key, value in self.to_dict().items() if key not in ("about", "published")}
-        for section in PARTS:
-            if (part := getattr(self, section)) is not None and part.name in find_registry(section).names():
-                options = find_registry(section).options(part.name)
-                defaults = {
-                    key: option.default for key, option in options.items() if option.default is not option.empty
-                }
-                sections[section] = {"name": part.name, **defaults, **part.options}
-        for section, keys in CHANGES_NO_SCORE.items():
-            sections[section] = {k: v for k, v in sections.get(section, {}).items() if k not in keys}
-        text = json.dumps(_plain_numbers(sections), sort_keys=True, default=str)
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def override(self, *assignments: str) -> Recipe:
         """A changed copy: `recipe.override("mask.rate=0.75", "encoder.name=gcn")`.
@@ -339,15 +314,6 @@ class Recipe:
         if self.published is not None:
             out["published"] = asdict(self.published)
         return out
-
-
-def _plain_numbers(value: Any) -> Any:
-    """1 and 1.0 are the same setting, and so are a tuple and a list."""
-    if isinstance(value, dict):
-        return {key: _plain_numbers(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain_numbers(inner) for inner in value]
-    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 def _below(value: float, least: float, key: str) -> list[str]:
