@@ -1,4 +1,4 @@
-"""A method of one's own keeps its own mask, loss and options, unless the recipe was written for it or the user says so."""
+"""A method of one's own keeps its own mask, loss and options, unless the recipe or the user says otherwise."""
 
 from __future__ import annotations
 
