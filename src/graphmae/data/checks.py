@@ -23,7 +23,7 @@ def check_graph(data: Data, name: str = "graph") -> Data:
     data = copy.copy(data)
     found = _features_and_edges(data)
     if not found:
-        found = [*_labels(data), *_masks(data)]
+        found = [*_edge_features(data), *_labels(data), *_masks(data)]
     if found:
         raise DataError(f"{name}: " + "; ".join(found))
     return data
@@ -71,6 +71,26 @@ def _features_and_edges(data: Data) -> list[str]:
             f"(the first: edge {int(outside[0])}, {first[0]} → {first[1]}; nodes go from 0 to {x.size(0) - 1})"
         )
     return found
+
+
+def _edge_features(data: Data) -> list[str]:
+    """`edge_attr` as a matrix [edges, features]; one number per edge is one feature."""
+    features, edges = data.get("edge_attr"), data.edge_index.size(1)
+    if features is None:
+        return []
+    if not isinstance(features, Tensor) or features.dim() not in (1, 2) or features.is_complex():
+        return ["edge_attr must be a matrix [edges, features] of numbers"]
+    if len(features) != edges:
+        return [f"edge_attr has {len(features)} rows for {edges} edges"]
+    data.edge_attr = features = (features.unsqueeze(1) if features.dim() == 1 else features).float()
+    wrong = (~(features.abs() <= LARGEST)).any(1).nonzero().flatten()
+    if len(wrong):
+        first = next(value for value in features[wrong[0]].tolist() if not abs(value) <= LARGEST)
+        first_edge = f"the first: edge {int(wrong[0])}, {first:.3g}"
+        return [f"{len(wrong)} edges have NaN, infinite or huge features in edge_attr ({first_edge})"]
+    if not features.size(1):
+        del data.edge_attr
+    return []
 
 
 def _labels(data: Data) -> list[str]:

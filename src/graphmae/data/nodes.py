@@ -192,4 +192,5 @@ def _degrees(graph: Data) -> np.ndarray:
 def _without_labels(name: str, graphs: list[Data]) -> GraphSet:
     from torch_geometric.data import Data
 
-    return GraphSet.from_list(name, [Data(x=graph.x, edge_index=graph.edge_index) for graph in graphs])
+    kept = ("x", "edge_index", "edge_attr")
+    return GraphSet.from_list(name, [Data(**{key: graph[key] for key in kept if key in graph}) for graph in graphs])

@@ -121,6 +121,11 @@ def check(model: Method, dataset: Dataset, settings: Train, *, stored: bool = Tr
         raise InputError(f"train.parts is for a single graph, and {dataset.name} has several; leave it at 1")
     if settings.patience and not graphs:
         raise InputError("train.patience is for single graphs; leave it at 0")
+    if dataset.edge_channels and not getattr(model.encoder, "edge_channels", 0):
+        logger.warning(
+            "%s: the encoder takes no features of edges (edge_attr), so they are left aside; GAT, GCN and GIN take them, "
+            "with edge_channels = %d", dataset.name, dataset.edge_channels,
+        )  # fmt: skip
     methods.rehearse(model)
     if model.views is None:
         _check_features(model, dataset)
