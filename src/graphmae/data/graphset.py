@@ -58,7 +58,7 @@ class GraphSet(Dataset):
 
     @classmethod
     def from_list(cls, name: str, graphs: Sequence[Data]) -> GraphSet:
-        """Of PyG graphs with `x` [n, d], `edge_index` and, all or none, `edge_attr` [e, k] and a class number `y`; checked."""
+        """PyG graphs with `x` [n, d], `edge_index` and, all or none, `edge_attr` [e, k] and one class number `y`."""
         if not graphs:
             raise DataError(f"{name}: there must be at least one graph")
         found = [f"graph {i}: {wrong}" for i, graph in enumerate(graphs) if (wrong := _unfit(graph, graphs[0]))]

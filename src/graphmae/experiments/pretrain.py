@@ -123,8 +123,8 @@ def check(model: Method, dataset: Dataset, settings: Train, *, stored: bool = Tr
         raise InputError("train.patience is for single graphs; leave it at 0")
     if dataset.edge_channels and not getattr(model.encoder, "edge_channels", 0):
         logger.warning(
-            "%s: the encoder takes no features of edges (edge_attr), so they are left aside; GAT, GCN and GIN take them, "
-            "with edge_channels = %d", dataset.name, dataset.edge_channels,
+            "%s: the encoder takes no features of edges, so edge_attr is left aside; GAT, GCN and GIN take them, with "
+            "edge_channels = %d", dataset.name, dataset.edge_channels,
         )  # fmt: skip
     methods.rehearse(model)
     if model.views is None:
