@@ -119,12 +119,20 @@ def _labels(data: Data) -> list[str]:
 
 
 def _masks(data: Data) -> list[str]:
-    found = []
+    """Masks are [nodes], or [nodes, splits]; one column is one split."""
+    found, nodes, columns = [], data.x.size(0), dict[str, int]()
     for key in MASKS:
         mask = data.get(key)
         if mask is None:
             continue
-        if not isinstance(mask, Tensor) or mask.dtype != torch.bool or mask.shape != (data.x.size(0),):
+        if isinstance(mask, Tensor) and mask.dim() == 2 and mask.size(1) == 1:
+            data[key] = mask = mask.flatten()
+        fits = isinstance(mask, Tensor) and mask.dtype == torch.bool and mask.dim() in (1, 2) and mask.numel() > 0
+        if not fits or len(mask) != nodes:
             kind = f"{mask.dtype} of shape {tuple(mask.shape)}" if isinstance(mask, Tensor) else type(mask).__name__
-            found.append(f"{key} must be true or false for each of {data.x.size(0)} nodes, not {kind}")
+            found.append(f"{key} must be true or false for each of {nodes} nodes, or [{nodes}, splits], not {kind}")
+        elif mask.dim() == 2:
+            columns[key] = mask.size(1)
+    if len(set(columns.values())) > 1:
+        found.append(f"masks must have as many columns as there are splits, all the same, not {columns}")
     return found

@@ -67,6 +67,10 @@ class Dataset:
         """Refuse a set that cannot be evaluated, and say what it lacks."""
         raise TypeError(f"{type(self).__name__} must define check_labels()")
 
+    def each_split(self) -> Iterator[Dataset]:
+        """The data set once for every way its labels are split."""
+        yield self
+
     def pretrain_graphs(self) -> list[Data]:
         """The graphs pre-training sees, each a `Data`; none where there are many, which come as `pretrain_sets`."""
         return []
