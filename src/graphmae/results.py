@@ -250,6 +250,12 @@ class Result:
 
     @classmethod
     def load(cls, path: str | Path) -> Result:
+        """The result in a run's folder, or in its result.json."""
+        folder, path = Path(path), Path(path)
+        if folder.is_dir():
+            path = folder / "result.json"
+            if not path.is_file():
+                raise InputError(f"{folder} has no result.json: name the --out of a run that is finished")
         values = read_object(path)
         found = {key: values[key] for key in cls.__dataclass_fields__ if key in values}
         wrong = problems(found, FORM, "result")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 SHOWN = 5  # problems of single graphs that are spelled out in one report
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class GraphSet(Dataset):
     """Graphs one after another; graph g has nodes `node_ptr[g]:node_ptr[g+1]` and edges `edge_ptr[g]:edge_ptr[g+1]`.
 

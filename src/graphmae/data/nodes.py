@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Split = Literal["train", "val", "test"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class NodeDataset(Dataset):
     """Graphs and splits; transductive and inductive alike.
 
@@ -194,6 +194,15 @@ class NodeDataset(Dataset):
     def label_names(self) -> tuple[str, Sequence[str]]:
         """(what the labels are called, the classes' names, none where they are just counted)."""
         return "class", ()
+
+    def details(self) -> Iterator[str]:
+        if self.edge_channels:
+            yield f"{self.edge_channels} features per edge"
+        if all("y" in graph for graph in self.graphs):
+            sizes = [f"{sum(int(mask.sum()) for _, mask in masks):,} {split}" for split, masks in self.splits.items()]
+            several = f" (the first of {1 + len(self.further_splits)} splits)" if self.further_splits else ""
+            kind = "labels per node" if self.multilabel else "classes"
+            yield f"{self.label_names()[0]}: {self.num_classes} {kind}; {', '.join(sizes) or 'no split'}{several}"
 
     def summary(self) -> Iterator[tuple[str, int]]:
         yield "graphs", len(self.graphs)
