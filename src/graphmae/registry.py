@@ -6,6 +6,7 @@ The options of a part are the keyword parameters of its constructor: that is wha
 from __future__ import annotations
 
 import functools
+import hashlib
 import importlib
 import importlib.util
 import inspect
@@ -196,6 +197,14 @@ def _remember_arguments(cls: type, name: str) -> None:
     cls.registered_name = name  # type: ignore[attr-defined]
 
 
+IMPORTED: dict[str, bytes] = {}  # what `import_parts` has read in this process: file or module → its source
+
+
+def imported_digests() -> dict[str, str]:
+    """File or module that `import_parts` has read → sha256 of its source."""
+    return {name: hashlib.sha256(text).hexdigest() for name, text in IMPORTED.items()}
+
+
 def import_parts(sources: Iterable[str]) -> None:
     """Run the user's files or modules, whose decorators register parts."""
     for source in sources:
@@ -207,9 +216,13 @@ def import_parts(sources: Iterable[str]) -> None:
                     raise InputError(f"--import: no file {source!r}")
                 module = importlib.util.module_from_spec(spec)
                 sys.modules[path.stem] = module
+                text = path.read_bytes()
                 spec.loader.exec_module(module)
+                IMPORTED[path.name] = text
             else:
-                importlib.import_module(source)
+                module = importlib.import_module(source)
+                if (module.__file__ or "").endswith(".py"):
+                    IMPORTED[source] = Path(str(module.__file__)).read_bytes()
         except InputError:
             raise
         except (Exception, SystemExit) as error:  # whatever the user's file does wrong

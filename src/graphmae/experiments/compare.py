@@ -24,7 +24,7 @@ from ..data.splits import with_split
 from ..evaluation import Evaluator
 from ..inference.embedding import embed_graph, pair_scorer, propagated
 from ..methods import Method
-from ..registry import import_parts
+from ..registry import import_parts, imported_digests
 from ..reporting.contest import Contest, Line
 from ..runtime.device import numerics, resolve_device
 from ..runtime.environment import commit, hardware, versions
@@ -96,6 +96,8 @@ def compare(
         known = {name: recipe for name in names if (recipe := own_recipe(name, base.data.name))}
         work += [(name, "own", partial(arena.own, name, recipe, root)) for name, recipe in known.items()]
     facts = {"recipe": base.to_dict(), "seeds": numbers, "budget": budget, "links": links, "data": fingerprint(dataset)}
+    if code := imported_digests():
+        facts["code"] = code
     lines = _finished(work, facts, out)
     metric = dataset.metric if arena.is_labelled else "roc-auc"
     made = Contest(dataset.name, metric, numbers, lines, hardware(str(used)), versions(), commit())

@@ -47,6 +47,7 @@ def run(
     root: str | Path | None = None,
     device: str | torch.device = "auto",
     resume: bool = False,
+    force: bool = False,
     jobs: int = 1,
     imports: Sequence[str] = (),
     display: Display = quiet,
@@ -70,7 +71,7 @@ def run(
     published = recipe.published  # of the settings asked for; what follows only fits them to the data
     recipe, prepare = _task(recipe, dataset, device, resume, jobs, ranks)
     folder = RunFolder(Path(out))
-    with folder.claim(recipe.to_dict(), resume, _inputs(recipe, dataset)):
+    with folder.claim(recipe.to_dict(), resume, _inputs(recipe, dataset), force):
         dataset.write_records(folder.path)
         if device.type == "cuda":
             torch.cuda.reset_peak_memory_stats(device)
@@ -91,7 +92,8 @@ def run(
                     for _ in side_by_side([partial(finish, seed) for seed in pending], device, jobs):
                         pass
         runs = ranks.agree([folder.seed(seed).read_scores() for seed in seeds])
-        result = _result_of(recipe, dataset, runs, device, published)
+        code = {name: ", ".join(digests) for name, digests in folder.read_code().items()}
+        result = replace(_result_of(recipe, dataset, runs, device, published), code=code)
         if ranks.is_first:
             folder.write_result(result)
         ranks.wait()
