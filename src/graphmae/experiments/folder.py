@@ -135,8 +135,8 @@ class RunFolder:
         before, now = self.read_code(), imported_digests()
         if changed := [name for name in before if before[name][-1] != now.get(name)]:
             raise InputError(
-                f"{', '.join(changed)} changed since the run in {self.path} began (a copy is in {self.path / 'code'}): put "
-                "it back, choose another --out, or pass --force to go on with the changed code"
+                f"{', '.join(changed)} changed since the run in {self.path} began (a copy is in {self.path / 'code'}): "
+                "put it back, choose another --out, or pass --force to go on with the changed code"
             )
 
     def _keep_code(self) -> None:
