@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from . import masking as masking
     from . import methods as methods
     from .api import *  # noqa: F403
+    from .batching import Batch as Batch
     from .estimator import GraphMAEEmbedder as GraphMAEEmbedder
     from .estimator import NodeEmbedder as NodeEmbedder
     from .evaluation import edge_embeddings as edge_embeddings
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 _MODULES = ("data", "decoders", "encoders", "kernels", "losses", "masking", "methods", "testing")
 _NAMES = {
+    "Batch": "batching",
     "GraphMAE": "methods",
     **dict.fromkeys(("GraphMAEEmbedder", "NodeEmbedder"), "estimator"),
     "MoleculeEmbedder": "molecule_estimator",
@@ -57,4 +59,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, *_MODULES, "__version__"])
+    return sorted({*__all__, *_MODULES, "__version__"})

@@ -6,6 +6,7 @@ The options of a part are the keyword parameters of its constructor: that is wha
 from __future__ import annotations
 
 import functools
+import hashlib
 import importlib
 import importlib.util
 import inspect
@@ -94,7 +95,8 @@ class Registry(Generic[T]):
             allowed = self.options(name)
         except ConfigError as error:
             return error.problems
-        found = [unknown(f"{self.kind} option", key, allowed) for key in options if key not in allowed]
+        others = [] if _takes_any_keyword(self.get(name)) else [key for key in options if key not in allowed]
+        found = [unknown(f"{self.kind} option", key, allowed) for key in others]
         hints = _hints(self.get(name))
         for key in options.keys() & allowed.keys() & hints.keys():
             if wrong := mismatch(options[key], hints[key]):
@@ -131,7 +133,11 @@ def find_registry(kind: str) -> Registry[Any]:
     return _REGISTRIES[kind]
 
 
-CATCH_ALL = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+def _takes_any_keyword(part: Callable[..., Any]) -> bool:
+    """Whether a part hands on `**kwargs`, as PyG's models do. Torch's own constructor has them only to refuse them."""
+    if isinstance(part, type) and inspect.unwrap(part.__init__).__qualname__ == "Module.__init__":  # type: ignore[misc]
+        return False
+    return any(p.kind is p.VAR_KEYWORD for p in inspect.signature(part).parameters.values())
 
 
 def arguments_of(part: object) -> tuple[str, dict[str, Any]]:
@@ -143,6 +149,11 @@ def arguments_of(part: object) -> tuple[str, dict[str, Any]]:
             f"{type(part).__name__} is not registered, so a checkpoint could not rebuild it; "
             "put @graphmae.encoders.register('my-name') (or decoders, masking, losses, methods) on the class"
         )
+    if "name" in arguments or (unnamed := [key for key in arguments if key.startswith("*")]):
+        problem = (
+            "an option called 'name'" if "name" in arguments else f"arguments that have no name (those of {unnamed[0]})"
+        )
+        raise ConfigError(f"{name!r} was made with {problem}, so a checkpoint could not rebuild it")
     return name, dict(arguments)
 
 
@@ -169,15 +180,29 @@ def _remember_arguments(cls: type, name: str) -> None:
         if type(self) is cls:
             bound = signature.bind(self, *args, **kwargs)
             bound.apply_defaults()
-            named = list(bound.arguments.items())[1:]
-            # A class without a constructor of its own has torch's, which takes anything.
-            arguments = {key: value for key, value in named if signature.parameters[key].kind not in CATCH_ALL}
+            arguments: dict[str, Any] = {}
+            for key, value in list(bound.arguments.items())[1:]:
+                kind = signature.parameters[key].kind
+                if kind is inspect.Parameter.VAR_KEYWORD:
+                    arguments |= value
+                elif kind is not inspect.Parameter.VAR_POSITIONAL:
+                    arguments[key] = value
+                elif value:
+                    arguments[f"*{key}"] = value
             object.__setattr__(self, "_arguments", arguments)
             object.__setattr__(self, "_arguments_of", cls)
         original(self, *args, **kwargs)
 
     cls.__init__ = init  # type: ignore[misc]
     cls.registered_name = name  # type: ignore[attr-defined]
+
+
+IMPORTED: dict[str, bytes] = {}  # what `import_parts` has read in this process: file or module → its source
+
+
+def imported_digests() -> dict[str, str]:
+    """File or module that `import_parts` has read → sha256 of its source."""
+    return {name: hashlib.sha256(text).hexdigest() for name, text in IMPORTED.items()}
 
 
 def import_parts(sources: Iterable[str]) -> None:
@@ -191,9 +216,13 @@ def import_parts(sources: Iterable[str]) -> None:
                     raise InputError(f"--import: no file {source!r}")
                 module = importlib.util.module_from_spec(spec)
                 sys.modules[path.stem] = module
+                text = path.read_bytes()
                 spec.loader.exec_module(module)
+                IMPORTED[path.name] = text
             else:
-                importlib.import_module(source)
+                module = importlib.import_module(source)
+                if (module.__file__ or "").endswith(".py"):
+                    IMPORTED[source] = Path(str(module.__file__)).read_bytes()
         except InputError:
             raise
         except (Exception, SystemExit) as error:  # whatever the user's file does wrong

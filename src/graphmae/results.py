@@ -100,7 +100,7 @@ RUN = {"seed": int, "rows": {str: {str: float}}}
 FORM = {
     "recipe": str, "metric": str, "rule": str, "runs": [{str: Any}], "published?": Any,
     "config": {str: Any}, "data": {str: Any}, "seconds": float, "peak_bytes": int, "hardware": str,
-    "versions": {str: Any}, "commit?": str, "format": int,
+    "versions": {str: Any}, "commit?": str, "code?": {str: str}, "format": int,
 }  # fmt: skip
 
 
@@ -115,6 +115,8 @@ class Result:
             graphs "folds": {row: what every fold chose and scored}; of assays "tasks": {part: {target: {metric:
             score}}} of the row the experiment is about.
         commit: of the code that made it.
+        code: of parts of the user's own, file or module → sha256 of its source; where a run was resumed with changed
+            code, several. The sources are in the run's folder.
     """
 
     recipe: str
@@ -129,6 +131,7 @@ class Result:
     hardware: str = ""
     versions: dict[str, str] = field(default_factory=dict)
     commit: str = ""
+    code: dict[str, str] = field(default_factory=dict)
     format: int = FORMAT
 
     @property
@@ -250,6 +253,12 @@ class Result:
 
     @classmethod
     def load(cls, path: str | Path) -> Result:
+        """The result in a run's folder, or in its result.json."""
+        folder, path = Path(path), Path(path)
+        if folder.is_dir():
+            path = folder / "result.json"
+            if not path.is_file():
+                raise InputError(f"{folder} has no result.json: name the --out of a run that is finished")
         values = read_object(path)
         found = {key: values[key] for key in cls.__dataclass_fields__ if key in values}
         wrong = problems(found, FORM, "result")

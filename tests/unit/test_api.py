@@ -155,7 +155,7 @@ def test_a_pretraining_resumes_only_what_it_is(tmp_path: Path, tiny: Data) -> No
 
 
 def test_the_published_number_goes_with_its_data() -> None:
-    assert gm.recipe("node/cora", "mask.rate=0.3").published is not None
+    assert gm.recipe("node/cora", "train.workers=2", "train.sampler=cluster", "train.batch_size=64").published is None
     assert gm.recipe("node/cora", "data.name=citeseer").published is None
 
 

@@ -30,6 +30,7 @@ def finetune(
     overrides: Iterable[str] = (),
     device: str = "auto",
     resume: bool = False,
+    force: bool = False,
     refit: bool = False,
     report: bool = False,
     progress: bool = True,
@@ -53,7 +54,7 @@ def finetune(
     display = Progress() if progress else quiet
     folder = RunFolder.of(out, made.id, resume)
     run = repeats.run_repeats if made.data.options.get("repeats") else experiment.run
-    result = run(made, seeds, folder.path, device=device, resume=resume, display=display)
+    result = run(made, seeds, folder.path, device=device, resume=resume, force=force, display=display)
     if report:
         report_of(folder.path, device=device)
     return result

@@ -25,6 +25,7 @@ def curve(
     overrides: Iterable[str] = (),
     device: str = "auto",
     resume: bool = False,
+    force: bool = False,
     progress: bool = True,
 ) -> list[dict[str, Any]]:
     """The learning curve of an assay: what `finetune` scores on the test part with more and more molecules to train on.
@@ -39,4 +40,6 @@ def curve(
     made = assay_recipe(checkpoint, table, targets, smiles, split, overrides)
     folder = RunFolder.of(out, f"{made.id}-curve", resume)
     display = Progress() if progress else quiet
-    return repeats.learning_curve(made, seeds, folder.path, sizes, device=device, resume=resume, display=display)
+    return repeats.learning_curve(
+        made, seeds, folder.path, sizes, device=device, resume=resume, force=force, display=display
+    )

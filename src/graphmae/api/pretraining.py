@@ -54,6 +54,7 @@ def pretrain(
     data_root: str | Path | None = None,
     device: str = "auto",
     resume: bool = False,
+    force: bool = False,
     private: bool = False,
     select: str = "",
     start: str | Path = "",
@@ -77,6 +78,8 @@ def pretrain(
 
     With `report`, `out` gets a page that shows the run (see `report`). Training may stop before the last epoch, where a
     recipe has `train.patience`: `model.trained_on` says when and why.
+
+    With `force`, `resume` goes on although the code that `--import` reads has changed.
 
     Under `torchrun` every process calls this, each step is divided among them, and rank 0 writes; all return the model.
 
@@ -111,7 +114,7 @@ def pretrain(
     if start and select:
         raise InputError("--from goes on with the settings of another model, and --select chooses settings: take one")
     if start:
-        return _continued(start, data, model, changes, folder, seed, data_root, used, resume, display)
+        return _continued(start, data, model, changes, folder, seed, data_root, used, resume, force, display)
     recipe, dataset = auto.recipe_for(data, model, changes, roles, data_root)
     _check_private(dataset, private)
     number = 0 if seed is None else seed
@@ -122,8 +125,8 @@ def pretrain(
         logger.info("selected by labels: %s", selected.reason)
         recipe, facts = selected.recipe, {"selected": selected.reason}
     trained = pretraining.pretrain_once(
-        recipe, dataset, number, used, folder=folder, resume=resume, display=display, label=label, facts=facts,
-        ranks=ranks,
+        recipe, dataset, number, used, folder=folder, resume=resume, force=force, display=display, label=label,
+        facts=facts, ranks=ranks,
     )  # fmt: skip
     if report and folder is not None and ranks.is_first:
         report_of(folder.path, None if is_named(data) else data, data_root=data_root, device=device)
@@ -141,6 +144,7 @@ def _continued(
     data_root: str | Path | None,
     device: torch.device,
     resume: bool,
+    force: bool,
     display: Display,
 ) -> Method:
     """Go on with a model that was pre-trained on molecules; its card keeps what it was trained on before."""
@@ -161,7 +165,7 @@ def _continued(
     )
     facts = {"started_from": f"{Path(start).name} ({before or 'unknown'})"}
     return pretraining.pretrain_once(
-        recipe, dataset, number, device, folder=folder, resume=resume, display=display,
+        recipe, dataset, number, device, folder=folder, resume=resume, force=force, display=display,
         label=f"{dataset.name}, seed {number}, from {Path(start).name}", facts=facts, start=origin,
     )  # fmt: skip
 

@@ -9,7 +9,7 @@ import typer
 
 from ..results import shown
 from ..runtime.errors import InputError
-from .options import Device, Import, Json, Seeds, Set, import_parts, parse_seeds, print_json, print_lines
+from .options import Device, Force, Import, Json, Resume, Seeds, Set, import_parts, parse_seeds, print_json, print_lines
 
 
 def curve(
@@ -30,7 +30,8 @@ def curve(
     ] = None,
     seeds: Seeds = "0",
     set_: Set = [],  # noqa: B006
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with an interrupted run.")] = False,
+    resume: Resume = False,
+    force: Force = False,
     device: Device = "auto",
     import_: Import = [],  # noqa: B006
     json_: Json = False,
@@ -51,7 +52,7 @@ def curve(
     api.check_assay(table, names, smiles, split, set_)
     points = api.curve(
         checkpoint, table, names, folder, sizes=wanted, smiles=smiles, split=split, seeds=numbers, overrides=set_,
-        device=device, resume=resume,
+        device=device, resume=resume, force=force,
     )  # fmt: skip
     if json_:
         print_json({"points": points})

@@ -53,9 +53,10 @@ def evaluate(
     reported.
 
     The encoder is fixed; seeds vary the probe and the baselines. A graph with labels y but no masks gets a random
-    split. A set of graphs is evaluated in ten folds by a support vector machine on pooled embeddings, compared with raw
-    features, an untrained encoder and, with "wl" or "graph2vec" among evaluation.baselines, the Weisfeiler–Lehman
-    kernel or rows learned from its words. Only evaluation.* can be set.
+    split. With masks [nodes, k], every one of the k splits is scored. A set of graphs is evaluated in ten folds by a
+    support vector machine on pooled embeddings, compared with raw features, an untrained encoder and, with "wl" or
+    "graph2vec" among evaluation.baselines, the Weisfeiler–Lehman kernel or rows learned from its words. Only
+    evaluation.* can be set.
 
     Example: graphmae evaluate runs/mine nodes.csv edges.csv --label topic --seeds 0-4
 
@@ -75,4 +76,5 @@ def evaluate(
     if json_:
         print_json(result.summary())
     else:
-        print_table(result, f"{checkpoint} on {' '.join(sources)}")
+        over = f", {len(result.runs)} splits (mean ± deviation over them)" if result.repeated == "splits" else ""
+        print_table(result, f"{checkpoint} on {' '.join(sources)}{over}")

@@ -11,9 +11,11 @@ import typer
 from ..results import Result, interval, shown, task_line
 from .options import (
     Device,
+    Force,
     Import,
     Json,
     Report,
+    Resume,
     Seeds,
     Set,
     import_parts,
@@ -40,7 +42,8 @@ def finetune(
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder of the run (default: runs/NAME).")] = None,
     seeds: Seeds = "0",
     set_: Set = [],  # noqa: B006
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with an interrupted run.")] = False,
+    resume: Resume = False,
+    force: Force = False,
     refit: Annotated[
         bool,
         typer.Option("--refit", help="Learn from the test part too, once it is scored; that model is in OUT/final."),
@@ -77,7 +80,7 @@ def finetune(
     api.check_assay(table, names, smiles, split, set_)
     result = api.finetune(
         checkpoint, table, names, folder, smiles=smiles, split=split, seeds=numbers, overrides=set_, device=device,
-        resume=resume, refit=refit, report=report,
+        resume=resume, force=force, refit=refit, report=report,
     )  # fmt: skip
     if json_:
         print_json(result.summary())

@@ -17,11 +17,13 @@ from ..runtime.values import check_seeds
 __all__ = [
     "DataRoot",
     "Device",
+    "Force",
     "Id",
     "Import",
     "Json",
     "Label",
     "Report",
+    "Resume",
     "Seeds",
     "Set",
     "Source",
@@ -60,6 +62,10 @@ Label = Annotated[
     str, typer.Option("--label", help="Node table: the column with classes; kept out of the features, for evaluation.")
 ]
 Strict = Annotated[bool, typer.Option("--strict", help="Refuse tables that have moved since training.")]
+Resume = Annotated[bool, typer.Option("--resume", help="Go on with an interrupted run.")]
+Force = Annotated[
+    bool, typer.Option("--force", help="With --resume: go on although the code that --import reads has changed.")
+]
 Report = Annotated[bool, typer.Option("--report", help="Write report.html into the folder, a page to look at.")]
 Seeds = Annotated[str, typer.Option("--seeds", help="Seeds: 0, 0-19, 0,3,7.")]
 

@@ -8,7 +8,21 @@ from typing import Annotated
 
 import typer
 
-from .options import DataRoot, Device, Id, Import, Label, Report, Set, Source, Target, import_parts, print_report
+from .options import (
+    DataRoot,
+    Device,
+    Force,
+    Id,
+    Import,
+    Label,
+    Report,
+    Resume,
+    Set,
+    Source,
+    Target,
+    import_parts,
+    print_report,
+)
 
 
 def pretrain(
@@ -29,7 +43,8 @@ def pretrain(
         str, typer.Option("--recipe", help="Recipe to start from (default: chosen by the data).")
     ] = "auto",
     seed: Annotated[int, typer.Option("--seed", help="Seed of weights, masks and dropout.")] = 0,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with an interrupted run.")] = False,
+    resume: Resume = False,
+    force: Force = False,
     private: Annotated[
         bool, typer.Option("--private", help="Keep words and categories of tables as hashes, not as they are.")
     ] = False,
@@ -78,7 +93,7 @@ def pretrain(
     folder = api.run_folder(out, Path(sources[0]).name.split(".")[0], resume)
     api.pretrain(
         recipe, sources, epochs, folder, overrides=set_, columns=columns, seed=seed, data_root=data, device=device,
-        resume=resume, private=private, select=select, start=from_, report=report,
+        resume=resume, force=force, private=private, select=select, start=from_, report=report,
     )  # fmt: skip
     file = "embeddings.parquet" if len(sources) > 1 else "embeddings.npy"
     following = shlex.join(["graphmae", "embed", str(folder), *sources, "-o", file])

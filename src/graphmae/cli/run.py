@@ -10,9 +10,11 @@ import typer
 from .options import (
     DataRoot,
     Device,
+    Force,
     Import,
     Json,
     Report,
+    Resume,
     Seeds,
     Set,
     import_parts,
@@ -28,7 +30,8 @@ def run(
     seeds: Seeds = "0",
     set_: Set = [],  # noqa: B006
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder of the run (default: runs/ID).")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with an interrupted run.")] = False,
+    resume: Resume = False,
+    force: Force = False,
     jobs: Annotated[
         int, typer.Option("--jobs", "-j", help="Seeds at a time: on a GPU in turns, on a CPU in processes.")
     ] = 1,
@@ -51,7 +54,16 @@ def run(
     made = api.recipe(recipe, *set_)
     folder = api.run_folder(out, made.id, resume)
     result = api.run(
-        made, numbers, folder, data_root=data, device=device, resume=resume, jobs=jobs, imports=import_, report=report
+        made,
+        numbers,
+        folder,
+        data_root=data,
+        device=device,
+        resume=resume,
+        force=force,
+        jobs=jobs,
+        imports=import_,
+        report=report,
     )
     if json_:
         print_json(result.summary())

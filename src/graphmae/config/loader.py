@@ -5,6 +5,7 @@ Precedence, stated once: defaults < `extends` < the recipe < `--set`.
 
 from __future__ import annotations
 
+import logging
 import re
 import tomllib
 import typing
@@ -18,7 +19,7 @@ from ..runtime.errors import ConfigError, unknown
 from ..runtime.values import mismatch, parse_value
 from . import static
 from .library import find, read_text
-from .schema import MASK_KEYS, About, Embedding, Evaluation, Finetune, Part, Published, Recipe, Supervised, Train
+from .schema import MASK_KEYS, PARTS, About, Embedding, Evaluation, Finetune, Part, Published, Recipe, Supervised, Train
 
 PLAIN = {
     "about": About,
@@ -30,9 +31,9 @@ PLAIN = {
     "published": Published,
 }
 OPTIONAL = ("finetune", "supervised", "published")
-PARTS = ("data", "method", "mask", "encoder", "decoder", "loss")
 OF_METHOD = ("mask", "decoder", "loss")  # parts that a method may have or not
-DEFAULT_NAMES = {"method": "graphmae", "mask": "random", "loss": "scaled-cosine"}
+DEFAULT_METHOD = "graphmae"
+logger = logging.getLogger("graphmae")
 
 
 def load(source: str | Path | Mapping[str, Any], overrides: Iterable[str] = ()) -> Recipe:
@@ -42,7 +43,10 @@ def load(source: str | Path | Mapping[str, Any], overrides: Iterable[str] = ()) 
     else:
         path, name = find(source)
         raw = _read(path)
-    return parse(apply_overrides(_extended(raw), overrides), name)
+    raw, changes = _extended(raw), assigned(overrides)
+    if changes and "published" in raw:  # the number belongs to the recipe as it was before the changes
+        raw["published"] = parse(raw, name).to_dict().get("published", {})
+    return parse(merge(raw, changes), name)
 
 
 def check_used(overrides: Iterable[str], used: Iterable[str], what: str) -> None:
@@ -77,14 +81,15 @@ def parse(raw: Mapping[str, Any], name: str) -> Recipe:
     for section in OF_METHOD:
         if section in left_out and section in good:
             problems.append(f"[{section}] is not used by the method {good['method']['name']!r}; leave it out")
-    mask, method = good.get("mask", {}), good.get("method", {})
+    mask, method, method_name = good.get("mask", {}), good.get("method", {}), _method_of(good)
     written = [key for key in MASK_KEYS if key in mask]
     problems += [f"method.{key} is written as mask.{key}" for key in MASK_KEYS if key in method and "mask" in good]
     method |= {key: mask.pop(key) for key in written}
     for section in PARTS:
         if section not in left_out:
             found: list[str] = []
-            values[section] = _part(section, method if section == "method" else good.get(section, {}), found)
+            own = method if section == "method" else _completed(section, good.get(section, {}), method_name)
+            values[section] = None if own is None else _part(section, own, found)
             problems += [_where_written(text, written) for text in found]
     if problems:
         raise ConfigError(problems, name)
@@ -166,30 +171,81 @@ def _extended(raw: dict[str, Any]) -> dict[str, Any]:
 
 
 def merge(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Changes win. Where they name another part, options the new part does not know are left behind."""
+    """Changes win. Where they name another part, options the new part does not know are left behind.
+
+    Where they name another method, settings that were written for the recipe's method do not replace the defaults of
+    the new one.
+    """
     out = {k: dict(v) if isinstance(v, Mapping) else v for k, v in base.items()}
+    registry, before = find_registry("method"), _method_of(base)
+    method = _method_of(changes, before)
+    if before != method and {before, method} <= {*registry.names()}:
+        changes = _with_defaults(out, changes, before, method)
     for section, change in changes.items():
         old = out.get(section)
         if not isinstance(old, dict) or not isinstance(change, Mapping):
             out[section] = change
             continue
         if section in PARTS and change.get("name", old.get("name")) != old.get("name"):
-            registry = find_registry(section)
-            if change["name"] in registry.names():
-                known = {*registry.options(change["name"]), *MASK_KEYS}
+            parts = find_registry(section)
+            if change["name"] in parts.names():
+                known = {*parts.options(change["name"]), *MASK_KEYS}
                 old = {key: value for key, value in old.items() if key in known}
-            if section == "data" and "published" not in changes:
-                out.pop("published", None)  # the paper's number is for its own data
+        if section == "published":  # a number given with the changes is for these settings
+            old.pop("settings", None)
         out[section] = {**old, **change}
-    if "method" in changes:
-        for section in _unused(out["method"]):
-            if section not in changes:
-                out.pop(section, None)  # of the method that was replaced
-        registry, name = find_registry("method"), out["method"].get("name")
-        if isinstance(out.get("mask"), dict) and name in registry.names():
-            kept = {*MASK_KEYS} & registry.options(name).keys() | changes.get("mask", {}).keys()
-            out["mask"] = {key: value for key, value in out["mask"].items() if key not in MASK_KEYS or key in kept}
     return out
+
+
+def _method_of(sections: Mapping[str, Any], otherwise: str = DEFAULT_METHOD) -> str:
+    method = sections.get("method")
+    return str(method.get("name", otherwise)) if isinstance(method, Mapping) else otherwise
+
+
+def _with_defaults(out: dict[str, Any], changes: Mapping[str, Any], before: str, method: str) -> dict[str, Any]:
+    """Take out of a recipe, in place, what was written for the method `before` and is not for `method`.
+
+    A part or an option stays where both methods have the same default for it: the recipe replaces the default of
+    either. Returns the changes with what the new method sets for the recipe's task.
+    """
+    registry: Any = find_registry("method")
+    lost: list[str] = []
+    task = out.get("about", {}).get("task", About.task)
+    for_task = assigned(getattr(registry.get(method), "of_task", {}).get(task, ()))
+    changes = {**changes, **{section: {**usual, **changes.get(section, {})} for section, usual in for_task.items()}}
+    options = {key: value for key, value in out.get("method", {}).items() if key != "name"}
+    options |= {key: out["mask"].pop(key) for key in MASK_KEYS if key in out.get("mask", {})}
+    for section in OF_METHOD:
+        old_part, new_part = (registry.own_parts(name).get(section) for name in (before, method))
+        if section not in registry.takes(method):
+            if section not in changes:
+                out.pop(section, None)
+        elif section in out and registry.has_default(method, section) and (new_part is None or new_part != old_part):
+            written = out.pop(section)
+            if "name" not in changes.get(section, {}):
+                lost.append(f"its own {section} ({_shown(new_part)}) instead of the recipe's ({_shown(written)})")
+    old_options, new_options = registry.options(before), registry.options(method)
+    set_now = {**changes.get("mask", {}), **changes.get("method", {})}
+    for key in [key for key in options if key not in old_options or key not in new_options or
+                old_options[key].default != new_options[key].default]:  # fmt: skip
+        value = options.pop(key)
+        if key in new_options and key not in set_now:
+            lost.append(f"its own {key} ({new_options[key].default}) instead of the recipe's ({value})")
+    in_mask = MASK_KEYS if "mask" in out or "mask" in changes else ()
+    out["method"] = {"name": before, **{key: value for key, value in options.items() if key not in in_mask}}
+    if in_mask:
+        out["mask"] = {**out.get("mask", {}), **{key: value for key, value in options.items() if key in in_mask}}
+    if lost:
+        logger.info("the method %s keeps %s; --set changes it", method, ", ".join(lost))
+    return changes
+
+
+def _shown(part: Mapping[str, Any] | None) -> str:
+    """A section of a recipe in one line."""
+    if part is None:
+        return "made by its constructor"
+    options = [f"{key} {value}" for key, value in part.items() if key not in ("name", *MASK_KEYS)]
+    return ", ".join([str(part.get("name", "")), *options])
 
 
 def _unused(method: Any) -> list[str]:
@@ -249,8 +305,17 @@ def _required(cls: type) -> list[str]:
     return [f.name for f in fields(cls) if f.default is MISSING and f.default_factory is MISSING]
 
 
+def _completed(section: str, raw: dict[str, Any], method: str) -> dict[str, Any] | None:
+    """A section that names no part, with the one the method has by default; None where only the method can make it."""
+    registry: Any = find_registry("method")
+    if section not in OF_METHOD or "name" in raw or method not in registry.names():
+        return raw
+    part = registry.own_parts(method).get(section)
+    return None if part is None and not raw and registry.has_default(method, section) else {**(part or {}), **raw}
+
+
 def _part(section: str, raw: dict[str, Any], problems: list[str]) -> Part:
-    name = raw.pop("name", DEFAULT_NAMES.get(section))
+    name = raw.pop("name", DEFAULT_METHOD if section == "method" else None)
     if not isinstance(name, str):
         problems.append(f"[{section}] needs a name. Allowed: {', '.join(find_registry(section).names())}")
         return Part("")

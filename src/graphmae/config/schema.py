@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from .digest import digest_of
+
 MASK_KEYS = ("remask", "drop_edge", "mask_edges")  # options of a method that are written in [mask], where it has one
+PARTS = ("data", "method", "mask", "encoder", "decoder", "loss")
 
 
 @dataclass(frozen=True)
@@ -239,13 +242,19 @@ class Supervised:
 
 @dataclass(frozen=True)
 class Published:
-    """The number the paper prints for this experiment."""
+    """The number the paper prints for this experiment.
+
+    Attributes:
+        settings: a digest of the settings the number is for. A recipe fills it in when it is read, and drops the number
+            when a setting is changed.
+    """
 
     mean: float
     std: float = 0.0
     metric: Literal["accuracy", "micro-f1", "roc-auc"] = "accuracy"
     seeds: int = 20
     source: str = ""
+    settings: str = ""
 
 
 @dataclass(frozen=True)
@@ -268,6 +277,13 @@ class Recipe:
     supervised: Supervised | None = None
     published: Published | None = None
 
+    def __post_init__(self) -> None:
+        """A published number stays only with the settings it was published for."""
+        if self.published is not None:
+            settings = digest_of(self)
+            keeps = self.published.settings in ("", settings)
+            object.__setattr__(self, "published", replace(self.published, settings=settings) if keeps else None)
+
     def override(self, *assignments: str) -> Recipe:
         """A changed copy: `recipe.override("mask.rate=0.75", "encoder.name=gcn")`.
 
@@ -282,7 +298,7 @@ class Recipe:
         from dataclasses import asdict
 
         out: dict[str, Any] = {"about": asdict(self.about)}
-        for section in ("data", "method", "mask", "encoder", "decoder", "loss"):
+        for section in PARTS:
             if (part := getattr(self, section)) is not None:
                 out[section] = {"name": part.name, **part.options}
         if self.mask is not None:

@@ -23,7 +23,7 @@ def check_graph(data: Data, name: str = "graph") -> Data:
     data = copy.copy(data)
     found = _features_and_edges(data)
     if not found:
-        found = [*_labels(data), *_masks(data)]
+        found = [*_edge_features(data), *_labels(data), *_masks(data)]
     if found:
         raise DataError(f"{name}: " + "; ".join(found))
     return data
@@ -73,6 +73,26 @@ def _features_and_edges(data: Data) -> list[str]:
     return found
 
 
+def _edge_features(data: Data) -> list[str]:
+    """`edge_attr` as a matrix [edges, features]; one number per edge is one feature."""
+    features, edges = data.get("edge_attr"), data.edge_index.size(1)
+    if features is None:
+        return []
+    if not isinstance(features, Tensor) or features.dim() not in (1, 2) or features.is_complex():
+        return ["edge_attr must be a matrix [edges, features] of numbers"]
+    if len(features) != edges:
+        return [f"edge_attr has {len(features)} rows for {edges} edges"]
+    data.edge_attr = features = (features.unsqueeze(1) if features.dim() == 1 else features).float()
+    wrong = (~(features.abs() <= LARGEST)).any(1).nonzero().flatten()
+    if len(wrong):
+        first = next(value for value in features[wrong[0]].tolist() if not abs(value) <= LARGEST)
+        first_edge = f"the first: edge {int(wrong[0])}, {first:.3g}"
+        return [f"{len(wrong)} edges have NaN, infinite or huge features in edge_attr ({first_edge})"]
+    if not features.size(1):
+        del data.edge_attr
+    return []
+
+
 def _labels(data: Data) -> list[str]:
     y = data.get("y")
     if y is None:
@@ -99,12 +119,20 @@ def _labels(data: Data) -> list[str]:
 
 
 def _masks(data: Data) -> list[str]:
-    found = []
+    """Masks are [nodes], or [nodes, splits]; one column is one split."""
+    found, nodes, columns = [], data.x.size(0), dict[str, int]()
     for key in MASKS:
         mask = data.get(key)
         if mask is None:
             continue
-        if not isinstance(mask, Tensor) or mask.dtype != torch.bool or mask.shape != (data.x.size(0),):
+        if isinstance(mask, Tensor) and mask.dim() == 2 and mask.size(1) == 1:
+            data[key] = mask = mask.flatten()
+        fits = isinstance(mask, Tensor) and mask.dtype == torch.bool and mask.dim() in (1, 2) and mask.numel() > 0
+        if not fits or len(mask) != nodes:
             kind = f"{mask.dtype} of shape {tuple(mask.shape)}" if isinstance(mask, Tensor) else type(mask).__name__
-            found.append(f"{key} must be true or false for each of {data.x.size(0)} nodes, not {kind}")
+            found.append(f"{key} must be true or false for each of {nodes} nodes, or [{nodes}, splits], not {kind}")
+        elif mask.dim() == 2:
+            columns[key] = mask.size(1)
+    if len(set(columns.values())) > 1:
+        found.append(f"masks must have as many columns as there are splits, all the same, not {columns}")
     return found

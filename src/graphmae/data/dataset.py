@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -44,6 +45,21 @@ class Dataset:
     id_name: str = "id"
     on_disk: ClassVar[bool] = False  # whether it is mapped from disk: what needs the whole graph at once is avoided
 
+    def __repr__(self) -> str:
+        facts = dict(self.summary())
+        counts = ", ".join(f"{count:,} {what}" for what, count in facts.items() if (what, count) != ("graphs", 1))
+        lines = [f"{type(self).__name__} {self.name}: {counts}", *self.details()]
+        return "\n  ".join(textwrap.shorten(line, 110, placeholder=" …") for line in lines)
+
+    def details(self) -> Iterator[str]:
+        """What else people want to see of it when it is printed, a line each."""
+        yield from ()
+
+    @property
+    def num_features(self) -> int:
+        """As PyG calls the width of the node features."""
+        return self.in_channels
+
     @property
     def remarks(self) -> Sequence[str]:
         """What people should know of how it was read."""
@@ -66,6 +82,10 @@ class Dataset:
     def check_labels(self) -> None:
         """Refuse a set that cannot be evaluated, and say what it lacks."""
         raise TypeError(f"{type(self).__name__} must define check_labels()")
+
+    def each_split(self) -> Iterator[Dataset]:
+        """The data set once for every way its labels are split."""
+        yield self
 
     def pretrain_graphs(self) -> list[Data]:
         """The graphs pre-training sees, each a `Data`; none where there are many, which come as `pretrain_sets`."""

@@ -27,19 +27,24 @@ def with_edges_of(graph: Data, keep: Tensor, x: Tensor | None = None) -> Data:
     return out
 
 
-def with_usable_weights(graph: Data, name: str) -> Data:
-    """A copy with its `edge_weight` where it has one for every edge, all above 0 and not all the same.
+def with_usable_edges(graph: Data, name: str) -> Data:
+    """A copy with its `edge_attr`, and with its `edge_weight` where all are above 0 and not all the same.
 
-    Other values of edges (`edge_attr`) are left out: only those of tables are known well enough to learn from.
+    Times of edges are left out: only those of tables are known well enough to learn from.
     """
     out = copy.copy(graph)
-    for key in EDGE_KEYS:
-        if key in out and (key != "edge_weight" or not _is_usable(out.edge_weight, graph.edge_index)):
+    for key, usable in (("edge_weight", _is_usable), ("edge_time", lambda *given: False)):
+        if key in out and not usable(out[key], graph.edge_index):
             logger.info("%s: %s is left aside", name, key)
             del out[key]
     if "edge_weight" in out:
         out.edge_weight = out.edge_weight.float()
     return out
+
+
+def summed_features(edge_index: Tensor, features: Tensor, num_nodes: int) -> Tensor:
+    """[num_nodes, k] the features [E, k] of the edges into each node, added up."""
+    return features.new_zeros(num_nodes, features.size(1)).index_add(0, edge_index[1], features)
 
 
 def _is_usable(weight: object, edge_index: Tensor) -> bool:

@@ -71,7 +71,7 @@ def from_data(
     moments: Mapping[str, list[float]] | None = None,
 ) -> NodeDataset:
     """A PyG `Data` → a data set ready for training: checked, with one self-loop a node."""
-    return prepare(NodeDataset.transductive(name, data), features, self_loops, moments)
+    return prepare(NodeDataset.transductive(name, check_graph(data, name)), features, self_loops, moments)
 
 
 def _from_npz(path: Path) -> Data:

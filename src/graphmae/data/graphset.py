@@ -12,6 +12,7 @@ from torch import Tensor
 
 from ..runtime.errors import DataError
 from .dataset import Dataset
+from .edge_data import summed_features
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 SHOWN = 5  # problems of single graphs that are spelled out in one report
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class GraphSet(Dataset):
     """Graphs one after another; graph g has nodes `node_ptr[g]:node_ptr[g+1]` and edges `edge_ptr[g]:edge_ptr[g+1]`.
 
@@ -57,29 +58,29 @@ class GraphSet(Dataset):
 
     @classmethod
     def from_list(cls, name: str, graphs: Sequence[Data]) -> GraphSet:
-        """PyG graphs with `x` [n, d], `edge_index` and, all or none, one class number `y` → a checked set.
-
-        Edge attributes are left aside.
-        """
+        """PyG graphs with `x` [n, d], `edge_index` and, all or none, `edge_attr` [e, k] and one class number `y`."""
         if not graphs:
             raise DataError(f"{name}: there must be at least one graph")
         found = [f"graph {i}: {wrong}" for i, graph in enumerate(graphs) if (wrong := _unfit(graph, graphs[0]))]
-        labels = [graph.get("y") for graph in graphs]
-        unlabelled = [i for i, label in enumerate(labels) if label is None]
-        if unlabelled and len(unlabelled) < len(graphs):
-            found.append(f"{len(unlabelled)} graphs have no y (the first: graph {unlabelled[0]}); give all one or none")
+        given = {key: [graph.get(key) for graph in graphs] for key in ("y", "edge_attr")}
+        for key, values in given.items():
+            if (without := [i for i, value in enumerate(values) if value is None]) and len(without) < len(graphs):
+                found.append(
+                    f"{len(without)} graphs have no {key} (the first: graph {without[0]}); give all one or none"
+                )
         if found:
             raise DataError(f"{name}: " + _in_short(found))
-        return cls(
+        made = cls(
             name,
             torch.cat([graph.x for graph in graphs]),
             None,
             torch.cat([graph.edge_index for graph in graphs], dim=1),
             _pointer([graph.x.size(0) for graph in graphs]),
             _pointer([graph.edge_index.size(1) for graph in graphs]),
-            None if unlabelled else torch.tensor([int(label) for label in labels]),
+            None if given["y"][0] is None else torch.tensor([int(label) for label in given["y"]]),
             {"features": "raw", "self_loops": False},
         ).checked()
+        return made if given["edge_attr"][0] is None else made._with_edge_features(torch.cat(given["edge_attr"]))
 
     def __len__(self) -> int:
         return len(self.node_ptr) - 1
@@ -92,6 +93,15 @@ class GraphSet(Dataset):
     def target_channels(self) -> int:
         """How many of the features are reconstructed: of several columns of codes, those of the first."""
         return self.in_channels if self.num_codes is None else _columns(self.num_codes)[0]
+
+    @property
+    def edge_channels(self) -> int:
+        return 0 if self.edge_table is None else int(self.edge_table.size(1))
+
+    @property
+    def edge_attr(self) -> Tensor | None:
+        """[E, k] the features of every edge."""
+        return None if self.edge_table is None or self.edge_codes is None else self.edge_table[self.edge_codes.long()]
 
     @property
     def num_classes(self) -> int:
@@ -135,8 +145,10 @@ class GraphSet(Dataset):
 
         i = range(len(self))[i]
         nodes, edges = (slice(int(pointer[i]), int(pointer[i + 1])) for pointer in (self.node_ptr, self.edge_ptr))
-        label = {} if self.y is None else {"y": self.y[i : i + 1]}
-        return Data(x=self.features(nodes), edge_index=self.edge_index[:, edges], **label)
+        more = {} if self.y is None else {"y": self.y[i : i + 1]}
+        if self.edge_codes is not None and self.edge_table is not None:
+            more["edge_attr"] = self.edge_table[self.edge_codes[edges].long()]
+        return Data(x=self.features(nodes), edge_index=self.edge_index[:, edges], **more)
 
     def first_node(self) -> Tensor:
         """[E]: what to add to the node numbers of an edge to count nodes over the whole set."""
@@ -157,7 +169,11 @@ class GraphSet(Dataset):
             target[slot] = node - node_ptr[owner]
             target.masked_scatter_(rest, source[other].long())
         treatment = {**self.treatment, "self_loops": True}
-        return replace(self, edge_index=looped, edge_ptr=edge_ptr + node_ptr, treatment=treatment)
+        made = replace(self, edge_index=looped, edge_ptr=edge_ptr + node_ptr, treatment=treatment)
+        if (own := self.edge_attr) is None:
+            return made
+        features = own.new_zeros(len(rest), own.size(1)).masked_scatter(rest.unsqueeze(1), own[other])
+        return made._with_edge_features(features)
 
     def coalesced(self) -> GraphSet:
         """Every edge once; of repeated ones the first stays."""
@@ -165,7 +181,15 @@ class GraphSet(Dataset):
         ordered, order = key.sort(stable=True)
         first = torch.ones_like(key, dtype=torch.bool)
         first[order[1:]] = ordered[1:] != ordered[:-1]
-        return replace(self, edge_index=self.edge_index[:, first], edge_ptr=_kept(first, self.edge_ptr))
+        made = replace(self, edge_index=self.edge_index[:, first], edge_ptr=_kept(first, self.edge_ptr))
+        return made if (features := self.edge_attr) is None else made._with_edge_features(features[first])
+
+    def _with_edge_features(self, features: Tensor) -> GraphSet:
+        """The same with `features` [E, k] of its edges; one that is hidden has zeros."""
+        codes = torch.arange(len(features), dtype=torch.int32)
+        sums = summed_features(self.edge_index + self.first_node(), features, len(self.x))
+        table = torch.cat([features, features.new_zeros(1, features.size(1))])
+        return replace(self, edge_sums=sums, edge_codes=codes, edge_table=table)
 
     def checked(self) -> GraphSet:
         """The set with its tensors in their usual types, or a `DataError` that lists all that is wrong."""
@@ -297,6 +321,9 @@ def _unfit(graph: Data, first: Data) -> str:
         or not _is_whole(edge_index)
     ):
         return "edge_index must be an integer matrix [2, edges]"
+    attr, before = graph.get("edge_attr"), first.get("edge_attr")
+    if attr is not None and before is not None and attr.size(1) != before.size(1):
+        return f"{attr.size(1)} features per edge (edge_attr), but graph 0 has {before.size(1)}"
     if y is not None and not (isinstance(y, int) or (isinstance(y, Tensor) and y.numel() == 1)):
         return "y must be one class number"
     if y is not None and not float(y).is_integer():

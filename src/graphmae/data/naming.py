@@ -15,7 +15,7 @@ MOLECULES = (".smi", ".smiles", ".sdf", ".sd", ".mol")  # plain or .gz
 KINDS = ("file", "memory", "smiles", "store", "tables", "tu")  # registered, and nothing without a path
 logger = logging.getLogger("graphmae")
 RAW = ("edge.csv.gz", "data.npz", "adj_full.npz", "reddit_graph.npz")  # what graphmae store reads a piece at a time
-ARRAYS = ("x", "edge_index", "edge_weight", "y", "train_mask", "val_mask", "test_mask")  # of an .npz
+ARRAYS = ("x", "edge_index", "edge_weight", "edge_attr", "y", "train_mask", "val_mask", "test_mask")  # of an .npz
 
 
 def is_named(source: Any) -> bool:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Split = Literal["train", "val", "test"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class NodeDataset(Dataset):
     """Graphs and splits; transductive and inductive alike.
 
@@ -32,6 +32,7 @@ class NodeDataset(Dataset):
         graphs: every graph once, as PyG `Data` with `x` [N, d], `edge_index` [2, E] and `y` ([N] or [N, classes]).
         pretrain: positions of the graphs pre-training may see.
         splits: for each split, (position of a graph, [N] bool mask of its nodes).
+        further_splits: other ways to split the same nodes, where there are several.
         treatment: how features and self-loops were treated, as `from_data` takes it; stored with every model.
         whole: positions of the graphs that hold every node once; None: all of them.
     """
@@ -42,14 +43,23 @@ class NodeDataset(Dataset):
     splits: Mapping[str, Sequence[tuple[int, Tensor]]]
     treatment: Mapping[str, Any] = field(default_factory=dict)
     whole: tuple[int, ...] | None = None
+    further_splits: tuple[Mapping[str, Sequence[tuple[int, Tensor]]], ...] = ()
     task = "node"
     default_recipe = "default"
 
     @classmethod
     def transductive(cls, name: str, data: Data) -> NodeDataset:
-        """One graph, seen whole; its `train_mask`, `val_mask`, `test_mask` say which labels go where."""
-        splits = {s: ((0, data[f"{s}_mask"]),) for s in ("train", "val", "test") if f"{s}_mask" in data}
-        return cls(name, (data,), (0,), splits)
+        """One graph, seen whole; its `train_mask`, `val_mask`, `test_mask` say which labels go where.
+
+        A mask is [N], or [N, k] for k splits.
+        """
+        masks = {split: data[f"{split}_mask"] for split in ("train", "val", "test") if f"{split}_mask" in data}
+        count = max((mask.size(1) for mask in masks.values() if mask.dim() == 2), default=1)
+        first, *others = [
+            {split: ((0, mask[:, number] if mask.dim() == 2 else mask),) for split, mask in masks.items()}
+            for number in range(count)
+        ]
+        return cls(name, (data,), (0,), first, further_splits=tuple(others))
 
     @property
     def in_channels(self) -> int:  # type: ignore[override]
@@ -59,8 +69,17 @@ class NodeDataset(Dataset):
     def edge_channels(self) -> int:
         return int(self.graphs[0].edge_attr.size(1)) if "edge_attr" in self.graphs[0] else 0
 
+    def each_split(self) -> Iterator[NodeDataset]:
+        yield self if not self.further_splits else replace(self, further_splits=())
+        for splits in self.further_splits:
+            yield replace(self, splits=splits, further_splits=())
+
     def check_labels(self) -> None:
         """Refuse a set that cannot be evaluated, and say what it lacks."""
+        if self.further_splits:
+            for dataset in self.each_split():
+                dataset.check_labels()
+            return
         if not all("y" in graph for graph in self.graphs):
             raise DataError(f"{self.name} has no labels (y), so it cannot be evaluated")
         for split in ("train", "val", "test"):
@@ -119,7 +138,7 @@ class NodeDataset(Dataset):
     def with_graph(self, graph: Data) -> NodeDataset:
         """The same nodes with other edges, and without splits, to train on."""
         loops = self.treatment.get("self_loops") and "edge_weight" in graph
-        return replace(self, graphs=(with_loops(graph) if loops else graph,), splits={})
+        return replace(self, graphs=(with_loops(graph) if loops else graph,), splits={}, further_splits=())
 
     def with_features(self, make: Callable[[Data], Tensor]) -> NodeDataset:
         """The same graphs with `make(graph)` [N, k] as their features."""
@@ -176,6 +195,15 @@ class NodeDataset(Dataset):
         """(what the labels are called, the classes' names, none where they are just counted)."""
         return "class", ()
 
+    def details(self) -> Iterator[str]:
+        if self.edge_channels:
+            yield f"{self.edge_channels} features per edge"
+        if all("y" in graph for graph in self.graphs):
+            sizes = [f"{sum(int(mask.sum()) for _, mask in masks):,} {split}" for split, masks in self.splits.items()]
+            several = f" (the first of {1 + len(self.further_splits)} splits)" if self.further_splits else ""
+            kind = "labels per node" if self.multilabel else "classes"
+            yield f"{self.label_names()[0]}: {self.num_classes} {kind}; {', '.join(sizes) or 'no split'}{several}"
+
     def summary(self) -> Iterator[tuple[str, int]]:
         yield "graphs", len(self.graphs)
         yield "nodes", sum(int(g.num_nodes) for g in self.graphs)
@@ -192,4 +220,5 @@ def _degrees(graph: Data) -> np.ndarray:
 def _without_labels(name: str, graphs: list[Data]) -> GraphSet:
     from torch_geometric.data import Data
 
-    return GraphSet.from_list(name, [Data(x=graph.x, edge_index=graph.edge_index) for graph in graphs])
+    kept = ("x", "edge_index", "edge_attr")
+    return GraphSet.from_list(name, [Data(**{key: graph[key] for key in kept if key in graph}) for graph in graphs])

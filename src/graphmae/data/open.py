@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -26,6 +28,7 @@ from .scaling import Features
 from .tables import TableGraph, from_tables
 from .tables.dataset import encoding_of
 
+logger = logging.getLogger("graphmae")
 Nothing: Mapping[str, Any] = {}
 
 
@@ -217,18 +220,29 @@ def _set_of(graphs: Sequence[Any], inputs: Mapping[str, Any]) -> GraphSet:
         raise InputError("the list of graphs is empty")
     if wrong := [type(item).__name__ for item in graphs if not isinstance(item, Data)]:
         raise InputError(f"a list must hold PyG Data alone, not {wrong[0]}")
+    if any("edge_weight" in graph for graph in graphs):
+        logger.warning(
+            "edge_weight is left aside: sets of graphs have none; as a column of edge_attr it is learned from"
+        )
+    widths = [graph.edge_attr.shape[1:] for graph in graphs if isinstance(graph.get("edge_attr"), Tensor)]
     treated = []
     for number, graph in enumerate(graphs):
-        one = from_data(_without_graph_label(graph), f"graph {number}", **of_one_graph(inputs))
-        treated.append(Data(x=one.graphs[0].x, edge_index=one.graphs[0].edge_index))
+        own = _without_graph_label(graph)
+        if widths and "edge_attr" not in own and not own.num_edges:
+            own.edge_attr = torch.zeros(0, *widths[0])
+        found = from_data(own, f"graph {number}", **of_one_graph(inputs))
+        one, treatment = found.graphs[0], found.treatment
+        treated.append(Data(**{key: one[key] for key in ("x", "edge_index", "edge_attr") if key in one}))
     labels = [graph.get("y") for graph in graphs]
     if all(isinstance(label, Tensor) and label.numel() == 1 for label in labels):
         for graph, label in zip(treated, labels, strict=True):
             graph.y = label
-    return replace(GraphSet.from_list("graphs", treated), treatment=one.treatment)
+    return replace(GraphSet.from_list("graphs", treated), treatment=treatment)
 
 
 def _without_graph_label(graph: Data) -> Data:
-    """A single label is the graph's, not its nodes'."""
-    of_graph = "y" in graph and isinstance(graph.y, Tensor) and graph.y.numel() == 1 and graph.num_nodes != 1
-    return Data(x=graph.x, edge_index=graph.edge_index) if of_graph else graph
+    """A copy; a single label is the graph's, not its nodes'."""
+    out = copy.copy(graph)
+    if "y" in graph and isinstance(graph.y, Tensor) and graph.y.numel() == 1 and graph.num_nodes != 1:
+        del out.y
+    return out

@@ -10,7 +10,7 @@ import torch
 
 from ..runtime.errors import DataError
 from .checks import LARGEST, LARGEST_RAW, check_graph, check_size
-from .edge_data import with_loops, with_usable_weights
+from .edge_data import with_loops, with_usable_edges
 from .nodes import NodeDataset
 from .treatment import Features
 
@@ -38,7 +38,7 @@ def prepare(
             raise DataError(f"{dataset.name} has {dataset.in_channels} features; the stored scale is for {len(mean)}")
     graphs = []
     for graph in checked:
-        treated = with_usable_weights(graph, dataset.name)
+        treated = with_usable_edges(graph, dataset.name)
         if features == "row-normalize":
             total = treated.x.sum(1, keepdim=True)
             treated.x = treated.x / torch.where(total != 0, total, 1.0)

@@ -307,7 +307,7 @@ class Composed(nn.Module):
     def __init__(self, encoder: nn.Module, views: Views, alone: bool = False) -> None:
         super().__init__()
         self.encoder, self.views, self.alone = encoder, views, alone
-        self.in_channels = views.in_channels
+        self.in_channels, self.edge_channels = views.in_channels, getattr(encoder, "edge_channels", 0)
         self.out_channels = int(encoder.out_channels) if alone else views.out_channels  # type: ignore[arg-type]
         self._known: tuple[Tensor, Edges, Tensor] | None = None  # inputs of the last graph: training sees one often
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from statistics import fmean
 from typing import Any, ClassVar, TypeVar
 
 import torch
@@ -22,10 +23,14 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class Row:
-    """One row of a table: rule or check → score, and of whole graphs what every fold chose and scored."""
+    """One row of a table: rule or check → score, and of whole graphs what every fold chose and scored.
+
+    Where nodes have several splits, the scores are means over them, and `splits` has those of each.
+    """
 
     scores: Scores
     folds: Mapping[str, Any] = field(default_factory=dict)
+    splits: Sequence[Scores] = ()
 
 
 class Evaluator:
@@ -62,13 +67,21 @@ class Evaluator:
         return [{name: rows[number] for name, rows in columns.items()} for number in range(len(seeds))]
 
     def tables(self, encoder: nn.Module, make_encoder: MakeEncoder, seeds: Sequence[int]) -> list[dict[str, Any]]:
-        """The same as `Result.runs` has it: {"rows": row → scores, "folds": row → …} per seed."""
+        """The same as `Result.runs` has it: {"rows": row → scores, "folds": row → …, "splits": row → …} per seed."""
         out = []
         for table in self.rows(encoder, make_encoder, seeds):
             folds = {name: dict(row.folds) for name, row in table.items() if row.folds}
-            rows = {name: row.scores for name, row in table.items()}
-            out.append({"rows": rows, "folds": folds} if folds else {"rows": rows})
+            splits = {name: list(row.splits) for name, row in table.items() if row.splits}
+            entry: dict[str, Any] = {"rows": {name: row.scores for name, row in table.items()}}
+            out.append(entry | ({"folds": folds} if folds else {}) | ({"splits": splits} if splits else {}))
         return out
+
+    def over_splits(self, score: Callable[[Any], Sequence[Scores]]) -> list[Row]:
+        """One row per seed of what `score` gives, once for every split of the data set."""
+        found = [score(dataset) for dataset in self.dataset.each_split()]
+        if len(found) == 1:
+            return [Row(scores) for scores in found[0]]
+        return [Row(_means(each), splits=each) for each in zip(*found, strict=True)]
 
     def prepare(self, seeds: Sequence[int]) -> None:
         """Score what depends on no encoder now, for all seeds at once."""
@@ -140,6 +153,10 @@ def evaluator_for(dataset: Dataset, settings: Evaluation, device: torch.device) 
     if dataset.task not in EVALUATORS:
         raise InputError(f"{dataset.name} has no labels to evaluate with; for measured targets use graphmae finetune")
     return EVALUATORS[dataset.task](dataset.sorted_by_id(), settings, device)
+
+
+def _means(each: Sequence[Scores]) -> Scores:
+    return {key: fmean(scores[key] for scores in each) for key in each[0] if all(key in scores for scores in each)}
 
 
 def _no_encoder() -> nn.Module:

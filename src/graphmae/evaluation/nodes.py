@@ -14,7 +14,7 @@ from ..inference.embedding import NodeReading, propagated
 from ..inference.large import embed_whole
 from ..runtime.seed import preserved_randomness
 from .clustering import cluster_scores
-from .evaluator import Evaluator, MakeEncoder, Row, baseline, evaluates
+from .evaluator import Evaluator, MakeEncoder, Row, Scores, baseline, evaluates
 from .linear_model import linear_model_score
 from .linear_probe import linear_probes
 from .neighbours import neighbour_score
@@ -37,7 +37,10 @@ class NodeEvaluator(Evaluator):
     def score_rows(self, per_graph: list[Tensor], seeds: Sequence[int]) -> list[Row]:
         """Linear probe by both rules, k-NN and, for single labels, a converged linear model and k-means, on one
         representation of every node."""
-        dataset, settings = self.dataset, self.settings
+        return self.over_splits(lambda dataset: self._scores(dataset, per_graph, seeds))
+
+    def _scores(self, dataset: NodeDataset, per_graph: list[Tensor], seeds: Sequence[int]) -> list[Scores]:
+        settings = self.settings
         train, val, test = (dataset.gather(per_graph, split) for split in ("train", "val", "test"))
         classes = dataset.num_classes
         sizes = [int(mask.sum()) for _, mask in dataset.splits["train"]]
@@ -52,7 +55,7 @@ class NodeEvaluator(Evaluator):
         rows = []
         for seed, scores in zip(seeds, probed, strict=True):
             clusters = {} if dataset.multilabel else cluster_scores(*test, classes, seed)
-            rows.append(Row({**scores, **shared, **clusters}))
+            rows.append({**scores, **shared, **clusters})
         return rows
 
 
@@ -113,9 +116,12 @@ def untrained(evaluator: NodeEvaluator, make_encoder: MakeEncoder, seeds: Sequen
 @baseline("node", "supervised")
 def supervised(evaluator: NodeEvaluator, make_encoder: MakeEncoder, seeds: Sequence[int]) -> list[Row]:
     """The same encoder trained with the labels."""
-    rows = []
-    for seed in seeds:
-        with preserved_randomness(seed):
-            encoder = make_encoder()
-            rows.append(Row(supervised_scores(encoder, evaluator.dataset, evaluator.settings, seed, evaluator.device)))
-    return rows
+
+    def trained(dataset: NodeDataset) -> list[Scores]:
+        found = []
+        for seed in seeds:
+            with preserved_randomness(seed):
+                found.append(supervised_scores(make_encoder(), dataset, evaluator.settings, seed, evaluator.device))
+        return found
+
+    return evaluator.over_splits(trained)

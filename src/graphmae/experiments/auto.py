@@ -191,7 +191,7 @@ def _of_edges(graph: Data) -> list[str]:
     """What becomes of weights, columns and times of edges, a line each."""
     uses = {
         "edge_weight": "weights of edges: neighbours count by them, in averages and in attention; totals are features",
-        "edge_attr": "columns of edges: the encoder gets their means at a node, which are features too",
+        "edge_attr": "columns of edges: the encoder gets their means at a node; those of tables are features too",
         "edge_time": "times of edges: the newest and the mean of a node are features; links are split by them",
     }
     return [f"  {text}" for key, text in uses.items() if key in graph]

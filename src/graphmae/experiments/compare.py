@@ -9,7 +9,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from ..data.splits import with_split
 from ..evaluation import Evaluator
 from ..inference.embedding import embed_graph, pair_scorer, propagated
 from ..methods import Method
-from ..registry import import_parts
+from ..registry import import_parts, imported_digests
 from ..reporting.contest import Contest, Line
 from ..runtime.device import numerics, resolve_device
 from ..runtime.environment import commit, hardware, versions
@@ -96,6 +96,8 @@ def compare(
         known = {name: recipe for name in names if (recipe := own_recipe(name, base.data.name))}
         work += [(name, "own", partial(arena.own, name, recipe, root)) for name, recipe in known.items()]
     facts = {"recipe": base.to_dict(), "seeds": numbers, "budget": budget, "links": links, "data": fingerprint(dataset)}
+    if code := imported_digests():
+        facts["code"] = code
     lines = _finished(work, facts, out)
     metric = dataset.metric if arena.is_labelled else "roc-auc"
     made = Contest(dataset.name, metric, numbers, lines, hardware(str(used)), versions(), commit())
@@ -133,7 +135,7 @@ class _Arena:
         imports: Sequence[str],
     ) -> None:
         self.dataset, self.seeds, self.device, self.display = dataset, seeds, device, display
-        self.imports = list(imports)
+        self.imports, self._of_method = list(imports), cache(self._with_method)
         self.has_links = len(dataset.pretrain_graphs()) == 1
         self.is_labelled = _has_labels(dataset)
         self.base = replace(base, evaluation=replace(base.evaluation, baselines=()))
@@ -205,7 +207,7 @@ class _Arena:
         """The settings that are best on validation, and all that were tried."""
         assert self.evaluator is not None
         quick, trials = self.evaluator.quick(), list[dict[str, Any]]()
-        for settings in trial_settings(name, self.base, budget):
+        for settings in trial_settings(name, self._recipe(name, []), budget):
             began, score = time.monotonic(), None
             try:
                 model = self._pretrain(self._recipe(name, settings), self.dataset, TRIAL_SEED, f"{name}, a trial")
@@ -268,13 +270,13 @@ class _Arena:
         return found
 
     def _recipe(self, name: str, settings: Sequence[str]) -> Recipe:
-        kind: Any = methods.REGISTRY.get(name)
-        needs, of_task = getattr(kind, "needs_encoder", ""), getattr(kind, "of_task", {})
-        change = [f"encoder.name={needs}"] if needs else []
-        fitting = of_task.get(self.dataset.task, ())
-        made = self.base.override(*change, f"method.name={name}", *fitting, *settings)
+        made = self._of_method(name).override(*settings)
         methods.check(made)
         return made
+
+    def _with_method(self, name: str) -> Recipe:
+        needs = getattr(methods.REGISTRY.get(name), "needs_encoder", "")
+        return self.base.override(*([f"encoder.name={needs}"] if needs else []), f"method.name={name}")
 
     def _pretrain(self, recipe: Recipe, dataset: Dataset, seed: int, label: str) -> Method:
         return pretraining.pretrain_once(recipe, dataset, seed, self.device, display=self.display, label=label)

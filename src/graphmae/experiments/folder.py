@@ -2,6 +2,7 @@
 
 recipe.json          the resolved recipe (recipe.toml: the same to edit and run again)
 inputs.json          of an assay: digests of what was read, molecules and checkpoint, which --resume compares
+code/, code.json     of parts of the user's own: what --import read, and its sha256, which --resume compares
 result.json          all scores
 tasks.csv            of an assay: scores of every target, one row per seed and part
 seed-0/answers.csv   of an assay: what was measured of every molecule, and what is predicted
@@ -27,6 +28,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from ..registry import IMPORTED, imported_digests
 from ..results import Result
 from ..runtime import ranks
 from ..runtime.errors import InputError, Interrupted, StopRequest
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
 
 TRIALS = "trials.json"
 INPUTS = "inputs.json"
+CODE = "code.json"
 KINDS: dict[str, Literal["comparison", "run", "model"]] = {
     "compare.json": "comparison", "result.json": "run", "config.json": "model",
 }  # fmt: skip
@@ -87,12 +90,12 @@ class RunFolder:
 
     @contextmanager
     def claim(
-        self, settings: Mapping[str, Any], resume: bool, inputs: Mapping[str, str] | None = None
+        self, settings: Mapping[str, Any], resume: bool, inputs: Mapping[str, str] | None = None, force: bool = False
     ) -> Iterator[None]:
         """Hold the folder while a run with these settings works in it; refuse one that holds anything else.
 
-        `inputs` are digests of files that are named in the settings: a run goes on only if they are what they were. Of
-        several processes the first holds it for all.
+        `inputs` are digests of files that are named in the settings: a run goes on only if they are what they were, and
+        if the code of the user's own parts is, unless `force`. Of several processes the first holds it for all.
         """
         if ranks.rank():
             yield
@@ -108,10 +111,13 @@ class RunFolder:
                         "same recipe, seed and --set"
                     )
                 self._check_inputs(inputs or {})
+                if not force:
+                    self._check_code()
             else:
                 write_json(stored, settings)
             if inputs:
                 write_json(self.path / INPUTS, inputs)
+            self._keep_code()
             yield
 
     def _check_inputs(self, inputs: Mapping[str, str]) -> None:
@@ -123,6 +129,31 @@ class RunFolder:
                 f"the {' and the '.join(changed)} changed since the run in {self.path} began, so it cannot go on: "
                 "choose another --out"
             )
+
+    def _check_code(self) -> None:
+        """Runs without parts of the user's own, and those of older versions, have kept none."""
+        before, now = self.read_code(), imported_digests()
+        if changed := [name for name in before if before[name][-1] != now.get(name)]:
+            raise InputError(
+                f"{', '.join(changed)} changed since the run in {self.path} began (a copy is in {self.path / 'code'}): "
+                "put it back, choose another --out, or pass --force to go on with the changed code"
+            )
+
+    def _keep_code(self) -> None:
+        code = self.read_code()
+        for name, digest in imported_digests().items():
+            if code.get(name, [""])[-1] != digest:
+                write_text(
+                    self.path / "code" / f"{digest[:8]}-{Path(name).stem}.py", IMPORTED[name].decode("utf-8", "replace")
+                )
+                code[name] = [*code.get(name, []), digest]
+        if code:
+            write_json(self.path / CODE, code)
+
+    def read_code(self) -> dict[str, list[str]]:
+        """File or module of the user's own → sha256 of its source, the newest last."""
+        path = self.path / CODE
+        return read_json(path) if path.is_file() else {}
 
     @contextmanager
     def _resumable(self) -> Iterator[None]:
@@ -260,5 +291,6 @@ def _differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
 
 
 def _settings(recipe: Mapping[str, Any]) -> dict[str, Any]:
-    """What makes two runs the same: all but the text for people. Runs older than other methods name none."""
-    return {"method": {"name": "graphmae"}, **{key: value for key, value in recipe.items() if key != "about"}}
+    """What makes two runs the same: all but what only people read. Runs older than other methods name none."""
+    for_people = ("about", "published")
+    return {"method": {"name": "graphmae"}, **{key: value for key, value in recipe.items() if key not in for_people}}

@@ -18,6 +18,7 @@ from ..data import Dataset
 from ..encoders import Views
 from ..inference.embedding import check_width, steady_loss
 from ..methods import Method
+from ..registry import imported_digests
 from ..runtime.device import numerics
 from ..runtime.environment import environment_facts
 from ..runtime.errors import DataError, InputError, NotFinite
@@ -43,6 +44,7 @@ def pretrain_once(
     *,
     folder: RunFolder | None = None,
     resume: bool = False,
+    force: bool = False,
     display: Display = quiet,
     label: str = "pretrain",
     facts: Mapping[str, Any] | None = None,
@@ -62,7 +64,7 @@ def pretrain_once(
             model.load_state_dict(start.state_dict())
         check(model, dataset, recipe.train, stored=folder is not None)
         if folder is not None:
-            held.enter_context(folder.claim({**recipe.to_dict(), "seed": seed, **_origin(facts)}, resume))
+            held.enter_context(folder.claim({**recipe.to_dict(), "seed": seed, **_origin(facts)}, resume, force=force))
             if ranks.is_first:
                 folder.write_recipe_toml(to_toml(recipe))
             if ranks.agree(folder.holds_model):
@@ -121,6 +123,11 @@ def check(model: Method, dataset: Dataset, settings: Train, *, stored: bool = Tr
         raise InputError(f"train.parts is for a single graph, and {dataset.name} has several; leave it at 1")
     if settings.patience and not graphs:
         raise InputError("train.patience is for single graphs; leave it at 0")
+    if dataset.edge_channels and not getattr(model.encoder, "edge_channels", 0):
+        logger.warning(
+            "%s: the encoder takes no features of edges, so edge_attr is left aside; GAT, GCN and GIN take them, with "
+            "edge_channels = %d", dataset.name, dataset.edge_channels,
+        )  # fmt: skip
     methods.rehearse(model)
     if model.views is None:
         _check_features(model, dataset)
@@ -220,6 +227,8 @@ def _origin(facts: Mapping[str, Any] | None) -> dict[str, Any]:
 def facts_of(dataset: Dataset, settings: Train, seed: int | None) -> dict[str, Any]:
     """What a model was trained on, for its card."""
     facts: dict[str, Any] = {"data": dataset.name, **dict(dataset.summary()), "epochs": settings.epochs}
+    if code := imported_digests():
+        facts["code"] = ", ".join(f"{name} (sha256 {digest[:12]})" for name, digest in code.items())
     return facts if seed is None else {**facts, "seed": seed}
 
 

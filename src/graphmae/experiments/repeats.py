@@ -32,6 +32,7 @@ def run_repeats(
     *,
     device: str = "auto",
     resume: bool = False,
+    force: bool = False,
     display: Display = quiet,
 ) -> Result:
     """`data.repeats` splits of the molecules, each a run of its own in OUT/repeat-K; one `Result` over all of them.
@@ -48,7 +49,7 @@ def run_repeats(
     if split not in BALANCED:
         raise InputError(f"data.repeats draws splits by scaffold or at random; {split!r} is one split")
     folder, results = RunFolder(Path(out)), []
-    with folder.claim(recipe.to_dict(), resume):
+    with folder.claim(recipe.to_dict(), resume, force=force):
         for number in range(count):
             part = Part(recipe.data.name, {**options, "split": BALANCED[split], "split_seed": number})
             where = folder.path / f"repeat-{number}"
@@ -57,7 +58,7 @@ def run_repeats(
                 results.append(
                     run(
                         replace(recipe, data=part, finetune=once), seeds, where, device=device, display=display,
-                        resume=resume and RunFolder(where).holds_run,
+                        resume=resume and RunFolder(where).holds_run, force=force,
                     )
                 )  # fmt: skip
         result = _together(recipe, results)
@@ -107,6 +108,7 @@ def learning_curve(
     *,
     device: str = "auto",
     resume: bool = False,
+    force: bool = False,
     display: Display = quiet,
 ) -> list[dict[str, Any]]:
     """The score against the number of molecules that are trained on; each size is a run of its own in OUT/train-N.
@@ -119,14 +121,14 @@ def learning_curve(
     whole = len(datasets.load(recipe.data.name, **recipe.data.options).split["train"])
     folder, points, seeds = RunFolder(Path(out)), [], check_seeds(seeds)
     counts = sorted({_count(size, whole) for size in sizes})
-    with folder.claim(recipe.to_dict(), resume):
+    with folder.claim(recipe.to_dict(), resume, force=force):
         for count in counts:
             part = Part(recipe.data.name, {**recipe.data.options, "train_size": count})
             where = RunFolder(folder.path / f"train-{count}")
             with known_already():
                 result = run(
                     replace(recipe, data=part), seeds, where.path, device=device, display=display,
-                    resume=resume and where.holds_run,
+                    resume=resume and where.holds_run, force=force,
                 )  # fmt: skip
             points.append(_point(count, result.summary()))
         write_json(folder.path / "curve.json", {"points": points})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ import torch
 
 from .. import data as datasets
 from .. import evaluation, methods, pretrained
-from ..config import Recipe
+from ..config import Published, Recipe
 from ..data import Dataset
 from ..data.sources import sha256
 from ..registry import import_parts
@@ -47,6 +47,7 @@ def run(
     root: str | Path | None = None,
     device: str | torch.device = "auto",
     resume: bool = False,
+    force: bool = False,
     jobs: int = 1,
     imports: Sequence[str] = (),
     display: Display = quiet,
@@ -67,9 +68,10 @@ def run(
     methods.check(recipe)
     dataset = datasets.load(recipe.data.name, root, **recipe.data.options)
     dataset.check_labels()
+    published = recipe.published  # of the settings asked for; what follows only fits them to the data
     recipe, prepare = _task(recipe, dataset, device, resume, jobs, ranks)
     folder = RunFolder(Path(out))
-    with folder.claim(recipe.to_dict(), resume, _inputs(recipe, dataset)):
+    with folder.claim(recipe.to_dict(), resume, _inputs(recipe, dataset), force):
         dataset.write_records(folder.path)
         if device.type == "cuda":
             torch.cuda.reset_peak_memory_stats(device)
@@ -90,7 +92,8 @@ def run(
                     for _ in side_by_side([partial(finish, seed) for seed in pending], device, jobs):
                         pass
         runs = ranks.agree([folder.seed(seed).read_scores() for seed in seeds])
-        result = _result_of(recipe, dataset, runs, device)
+        code = {name: ", ".join(digests) for name, digests in folder.read_code().items()}
+        result = replace(_result_of(recipe, dataset, runs, device, published), code=code)
         if ranks.is_first:
             folder.write_result(result)
         ranks.wait()
@@ -126,13 +129,15 @@ def _finish_seed(
     _announce(scores, recipe, dataset)
 
 
-def _result_of(recipe: Recipe, dataset: Dataset, runs: list[dict[str, Any]], device: torch.device) -> Result:
+def _result_of(
+    recipe: Recipe, dataset: Dataset, runs: list[dict[str, Any]], device: torch.device, published: Published | None
+) -> Result:
     return Result(
         recipe=recipe.id,
         metric=dataset.metric,
         rule=recipe.evaluation.rule,
         runs=runs,
-        published=recipe.to_dict().get("published"),
+        published=None if published is None else _without_digest(published),
         config=recipe.to_dict(),
         data={"name": dataset.name, **dict(dataset.summary())},
         seconds=sum(run["seconds"] for run in runs),
@@ -141,6 +146,10 @@ def _result_of(recipe: Recipe, dataset: Dataset, runs: list[dict[str, Any]], dev
         versions=versions(),
         commit=", ".join(dict.fromkeys(run["commit"] for run in runs if run.get("commit"))),  # resumed: several
     )
+
+
+def _without_digest(published: Published) -> dict[str, Any]:
+    return {key: value for key, value in asdict(published).items() if key != "settings"}
 
 
 def _task(

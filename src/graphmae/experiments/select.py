@@ -111,6 +111,11 @@ def _labels(dataset: NodeDataset) -> tuple[Tensor, np.ndarray]:
     split.check_labels()
     if split.task != "node" or split.multilabel:
         raise InputError(f"{dataset.name}: settings are selected by classes of single nodes, and this has others")
+    if split.further_splits:
+        raise InputError(
+            f"{dataset.name} has {1 + len(split.further_splits)} splits, and test nodes of one are training nodes of "
+            "another: give one split to select settings by (train_mask[:, 0] and so on)"
+        )
     y = split.single_graph().y
     mask = split.splits["train"][0][1] | split.splits["val"][0][1]
     rows = mask.nonzero().flatten()

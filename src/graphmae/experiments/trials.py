@@ -8,6 +8,8 @@ from typing import Any
 
 from .. import methods
 from ..config import Recipe
+from ..config.schema import MASK_KEYS
+from ..registry import find_registry
 from .tune import parse_choice
 
 # Tried for every method, beside what its class names in `tries`: factors of the recipe's own.
@@ -16,11 +18,16 @@ RATES = (1.0, 0.3, 3.0)
 
 
 def trial_settings(name: str, base: Recipe, budget: int) -> list[list[str]]:
-    """At most `budget` different settings of a method, as `base` has it first; the others drawn, always the same."""
+    """At most `budget` different settings of a method, as `base` has it first; the others drawn, always the same.
+
+    What its class names in `tries` is left out where its own part does not have the option.
+    """
+    named: tuple[str, ...] = methods.REGISTRY.get(name).tries  # type: ignore[attr-defined]
+    tries = [choice for choice in map(parse_choice, named) if _has(base, choice.key)]
     space: dict[str, list[Any]] = {
         "train.epochs": [max(1, round(base.train.epochs * factor)) for factor in LENGTHS],
         "train.lr": [base.train.lr * factor for factor in RATES],
-        **{choice.key: list(choice.values) for choice in map(parse_choice, methods.REGISTRY.get(name).tries)},  # type: ignore[attr-defined]
+        **{choice.key: list(choice.values) for choice in tries},
     }
     usual = {key: _current(base, name, key, values[0]) for key, values in space.items()}
     every = itertools.product(*space.values())
@@ -30,6 +37,15 @@ def trial_settings(name: str, base: Recipe, budget: int) -> list[list[str]]:
     }
     others = sorted(settings - {()})
     return [[]] + [list(one) for one in random.Random(name).sample(others, min(budget - 1, len(others)))]
+
+
+def _has(recipe: Recipe, key: str) -> bool:
+    """Whether a recipe has a part that takes this option."""
+    section, _, option = key.partition(".")
+    if section not in ("mask", "decoder", "loss"):
+        return True
+    part = getattr(recipe, section)
+    return part is not None and option in {*MASK_KEYS, *find_registry(section).options(part.name)}
 
 
 def _current(base: Recipe, name: str, key: str, otherwise: Any) -> Any:

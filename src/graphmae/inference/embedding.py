@@ -46,7 +46,7 @@ def embed_graph(
     encoder: nn.Module, data: Data, device: torch.device | str | None = None, reading: NodeReading | None = None
 ) -> Tensor:
     """[num_nodes, out_channels], on the CPU."""
-    _check(encoder, data.x.size(1))
+    _check(encoder, data.x.size(1), data.edge_attr.size(1) if "edge_attr" in data else 0)
     reading = reading or NodeReading()
     with at_rest(encoder, device) as (encoder, used):
         encoder = with_every_layer(encoder)[0] if reading.layers == "all" else encoder
@@ -188,14 +188,18 @@ def steady_loss(model: Method, graphs: Sequence[Data], device: torch.device, dra
 
 
 def check_width(encoder: nn.Module, dataset: Dataset) -> None:
-    """Refuse data whose features are not of the encoder's width."""
-    _check(encoder, dataset.in_channels)
+    """Refuse data whose features are not of the encoder's widths."""
+    _check(encoder, dataset.in_channels, dataset.edge_channels)
 
 
-def _check(encoder: nn.Module, found: int) -> None:
-    width = getattr(encoder, "in_channels", found)
+def _check(encoder: nn.Module, found: int, of_edges: int) -> None:
+    width, edge_width = getattr(encoder, "in_channels", found), getattr(encoder, "edge_channels", 0)
     if found != width:
         raise DataError(f"the encoder was made for {width} features per node; this graph has {found}")
+    if edge_width and of_edges and edge_width != of_edges:
+        raise DataError(
+            f"the encoder was made for {edge_width} features per edge (edge_attr); this graph has {of_edges}"
+        )
 
 
 @contextmanager

@@ -24,7 +24,7 @@ from .product import product
 
 Edges = Tensor | kernels.View
 STARTS = ("torch", "glorot")
-NO_FEATURES = "this encoder takes edge features, but the graph has none"
+NO_FEATURES = "this encoder takes edge features, but the graph has none (edge_attr of a PyG Data, or columns of edges)"
 
 
 class GATConv(nn.Module):

@@ -13,16 +13,16 @@ from ..batching import Batch
 from ..data.edge_data import EDGE_KEYS
 from ..encoders import Composed, Views
 from ..kernels import Adjacency
-from ..registry import Registry
 from ..runtime.promises import Promising
 from ..runtime.resting import resting_copy
+from .defaults import MethodRegistry
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
 # Parts are made from sections of the recipe with these names, if the constructor has parameters of these names.
 # Its other parameters are the options of [method].
-REGISTRY: Registry[Method] = Registry("method", supplied=["encoder", "decoder", "mask", "loss"])
+REGISTRY = MethodRegistry("method", supplied=["encoder", "decoder", "mask", "loss"])
 
 
 class Method(Promising, nn.Module):
@@ -43,7 +43,8 @@ class Method(Promising, nn.Module):
             they are kept with the state of a training, and not in a checkpoint.
         tasks: kinds of data it learns from: "node" (one graph), "graph" (many), "molecule".
         needs_encoder: the name of the only encoder it works with, where there is one.
-        of_task: task → what a recipe for it sets, as `--set` takes it, where the defaults are for another task.
+        of_task: task → its own settings for data of this task, as `--set` takes them: they replace those of a recipe
+            that was written for another method.
         fixed_shapes: whether its steps can be recorded wherever its parts' can.
         route: which way a loss is computed that can be computed in several, for the log.
         changes_edges: whether it hides edges from the encoder: features of edges are then needed one by one.

@@ -65,13 +65,12 @@ def entry_of(experiment: Experiment, result: Result, seconds: float | None = Non
         rows[row] = {key: [round(value, 4) for value in result.column(row, key)] for key in keys}
     kept = result.runs[0].get("folds", {}) if experiment.table == "graph" else {}
     folds = {row: [run["folds"][row] for run in result.runs] for row in kept}
-    changed = any(not change.startswith("evaluation.") for change in experiment.changes)
     return Entry(
         recipe=experiment.recipe,
         changes=experiment.settings,
         rule=result.rule,
         metric=result.metric,
-        published=None if changed else result.published,
+        published=result.published,
         commit=result.commit,
         hardware=result.hardware,
         versions=result.versions,

@@ -12,7 +12,7 @@ import numpy as np
 from ..runtime.errors import InputError
 from ..runtime.files import replacing
 from .page import Points, Sheet
-from .page.charts import Chart, charts_of
+from .page.charts import Chart, charts_of, joined
 from .page.levels import coded
 
 FORMATS = ("pdf", "svg")
@@ -84,7 +84,7 @@ def _intervals(axes: Any, chart: Chart) -> None:
         if "low" in row:
             axes.plot([row["low"], row["high"]], [place, place], color=colour, linewidth=1.6)
         axes.plot([row["mean"]], [place], "D" if row["kind"] == "published" else "o", color=colour, markersize=5)
-    axes.set_yticks(range(len(rows)), [_plain(row["label"]) for row in rows])
+    axes.set_yticks(range(len(rows)), [_plain(joined(row["group"], row["label"])) for row in rows])
     _labels(axes, chart.spec)
 
 

@@ -167,6 +167,10 @@ def machine_of(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     if size := facts.get("peak_bytes"):
         out.append(("largest memory", f"{float(size) / 1e6:,.0f} MB"))
     out.append(("commit", str(facts.get("commit", ""))))
+    code = facts.get("code", {})
+    out += [
+        (f"own code, {name}", f"sha256 {digest}") for name, digest in (code.items() if isinstance(code, dict) else ())
+    ]
     versions = facts.get("versions", {})
     out += [(str(name), str(version)) for name, version in (versions.items() if isinstance(versions, dict) else ())]
     return [(label, text) for label, text in out if text]

@@ -71,7 +71,7 @@ def test_graph_files(tmp_path: Path, tiny: Data) -> None:
 
 def test_broken_graph_files_are_named(tmp_path: Path) -> None:
     np.savez(tmp_path / "a.npz", x=np.ones((3, 2), np.float32), edges=np.zeros((2, 1), np.int64))
-    with pytest.raises(DataError, match=r"did you mean 'edge_index'.*'edge_index' is missing"):
+    with pytest.raises(DataError, match=r"unknown array 'edges'.*'edge_index' is missing"):
         read_graph(tmp_path / "a.npz")
     for name in ("b.npz", "b.pt"):
         (tmp_path / name).write_bytes(b"PK\x03\x04 not really")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -28,7 +28,7 @@ from .report import Report
 from .structure import NAMES, standardised
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TableGraph(NodeDataset):
     """A graph made of tables; node i is row i of the node table (without rows that repeat an earlier one).
 
@@ -48,6 +48,18 @@ class TableGraph(NodeDataset):
     report: Report = field(default_factory=lambda: Report("graph"))
     classes: tuple[str, ...] = ()
     drift: Drift | None = None
+
+    def details(self) -> Iterator[str]:
+        yield f"ids: {self.id_name}"
+        yield f"features: {', '.join(column.name for column in self.columns) or 'of the graph alone'}"
+        yield from super().details()
+        if stored := self.treatment.get("edge_columns"):
+            edges = EdgeColumns.from_dict(stored)
+            roles = {"weight": edges.weight, "time": edges.time}
+            named = [f"{role} {column.name}" for role, column in roles.items() if column is not None]
+            yield f"columns of edges: {', '.join([*named, *edges.feature_names])}"
+        directed = self.treatment["directed"]
+        yield f"edges go {'one way' if directed else 'both ways'}; more in report, feature_names, treatment"
 
     def pretrain_graphs(self) -> list[Data]:
         """In the order of the ids, so that a model does not depend on how the file is sorted."""

@@ -65,7 +65,7 @@ def _curve_charts(sheets: Sequence[Sheet]) -> Iterator[Chart]:
         for number, sheet in enumerate(sheets):
             curves = [curve for curve in sheet.curves if key in curve.values][:MOST_LINES]
             for place, curve in enumerate(curves):
-                name = _joined(sheet.name if len(sheets) > 1 else "", curve.name if len(curves) > 1 else "") or title
+                name = joined(sheet.name if len(sheets) > 1 else "", curve.name if len(curves) > 1 else "") or title
                 colour = number if len(sheets) > 1 else place
                 some = _some(len(curve.epochs), MOST_STEPS)
                 values = [float(curve.values[key][i]) for i in some]
@@ -99,7 +99,7 @@ def _score_charts(sheets: Sequence[Sheet]) -> Iterator[Chart]:
             if sheet.metric != metric:
                 continue
             for score in sheet.scores:
-                group = _joined(sheet.name if len(sheets) > 1 else "", score.group)
+                group = joined(sheet.name if len(sheets) > 1 else "", score.group)
                 width = score.interval
                 row = {
                     "label": score.label,
@@ -109,7 +109,7 @@ def _score_charts(sheets: Sequence[Sheet]) -> Iterator[Chart]:
                     "group": group,
                 }
                 rows.append(row if width is None else {**row, "low": score.mean - width, "high": score.mean + width})
-                lines.append([_joined(group, score.label), *_score_cells(score, metric)])
+                lines.append([joined(group, score.label), *_score_cells(score, metric)])
         best = max((row for row in rows if row["kind"] == "method"), key=lambda row: row["mean"], default=rows[0])
         unit = metric if metric == "rmse" else f"{metric}, %"
         several = any("low" in row for row in rows if row["kind"] != "published")
@@ -142,7 +142,7 @@ def _spectrum_chart(sheets: Sequence[Sheet]) -> Iterator[Chart]:
         for _, sheet, s in there
     ]
     said = "; ".join(
-        _joined(sheet.name if len(sheets) > 1 else "", f"effective rank {s.effective_rank:.1f} of {s.width}")
+        joined(sheet.name if len(sheets) > 1 else "", f"effective rank {s.effective_rank:.1f} of {s.width}")
         for _, sheet, s in there
     )
     head = ["", "width", "effective rank", "directions for 50 %", "for 90 %", "for 99 % of the variance"]
@@ -255,5 +255,5 @@ def _some(count: int, most: int) -> list[int]:
     )
 
 
-def _joined(*parts: str) -> str:
+def joined(*parts: str) -> str:
     return " · ".join(part for part in parts if part)

@@ -218,7 +218,7 @@ def test_weights_of_graphs_that_are_in_memory_count_too(tmp_path: Path) -> None:
     assert float(data.edge_weight[edge(data, 1, 2)]) == 7.0 and float(data.edge_weight[edge(data, 1, 1)]) == 5.0
     assert "edge_weight" not in from_scipy(matrix > 0, np.eye(3)).graphs[0]
     pair = Data(x=torch.eye(2), edge_index=torch.tensor([[0, 1], [1, 0]]), edge_attr=torch.ones(2, 3))
-    assert "edge_attr" not in from_data(pair).graphs[0]  # not known well enough to learn from
+    assert from_data(pair).graphs[0].edge_attr.tolist() == [[1.0] * 3] * 2 + [[0.0] * 3] * 2  # self-loops have none
     pair.edge_weight = torch.tensor([1.0, -1.0])
     assert "edge_weight" not in from_data(pair).graphs[0]
     np.savez(tmp_path / "g.npz", x=np.eye(2), edge_index=pair.edge_index.numpy(), edge_weight=np.array([1.0, 2.0]))
