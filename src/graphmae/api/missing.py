@@ -16,11 +16,10 @@ from ..data.tables.cells import strings
 from ..experiments import auto, missing_links
 from ..runtime.device import resolve_device
 from ..runtime.errors import InputError, unknown
-from ..runtime.files import check_out
 from ..runtime.seed import check_seeds
 from ..training import Progress, quiet
+from .arguments import check_output
 
-FORMATS = (".csv", ".tsv", ".parquet")
 logger = logging.getLogger("graphmae")
 
 
@@ -56,7 +55,7 @@ def predict_links(
     `score`: of 100 pairs rated this high, so many were edges when 10 % of them were hidden. `percentile`: so many of
     100 random pairs without an edge are rated lower. With `out` (.csv, .tsv, .parquet) they are also written there.
     """
-    check_out(out, FORMATS)
+    check_output("links", out, data, recipe)
     if k < 1:
         raise InputError(f"k must be at least 1, not {k}")
     used = resolve_device(device)

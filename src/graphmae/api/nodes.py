@@ -29,10 +29,11 @@ from ..results import Result
 from ..runtime.device import numerics, resolve_device
 from ..runtime.environment import hardware, peak_bytes, versions
 from ..runtime.errors import ConfigError, InputError, unknown
-from ..runtime.files import check_out, replacing
+from ..runtime.files import replacing
 from ..runtime.lines import line_writer
 from ..runtime.seed import check_seeds, preserved_randomness
 from ..training import Progress, quiet
+from .arguments import check_output
 from .embedding import embed
 from .molecules import similar_molecules
 
@@ -105,7 +106,7 @@ def anomalies(
     Nodes are compared with those of the same degree and with as much in their row.
     With `out` (.csv) they are also written there.
     """
-    check_out(out, (".csv",))
+    check_output("anomalies", out, model, data)
     opened, dataset, names = _opened(model, data, columns, data_root)
     found = anomaly_scores(reconstructing(opened), dataset, resolve_device(device), rounds)
     scores = list(zip(names, found.tolist(), strict=True))
@@ -132,9 +133,7 @@ def impute(
     The model's values are taken where they are better than the mean or the most frequent value by more than chance.
     With `out` (.csv, .tsv, .parquet) the table is also written there, cells that were not empty as they are.
     """
-    check_out(out, (".csv", ".tsv", ".parquet"))
-    if out is not None and Path(out).resolve() == Path(nodes).resolve():
-        raise InputError(f"--out {out} is the table itself: its gaps would be lost; choose another file")
+    check_output("impute", out, model, nodes, edges)
     edge_files = [edges] if isinstance(edges, str | Path) else list(edges)
     opened, dataset, _ = _opened(model, [nodes, *edge_files], columns)
     before = read_table(nodes, lambda names: [dataset.id_name])

@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from ..runtime.files import check_out
 from .options import DataRoot, Device, Id, Import, Source, Target, import_parts
 
 SHOWN = 10
@@ -33,7 +32,6 @@ def anomalies(
 
     Example: graphmae anomalies runs/mine nodes.csv edges.csv -o scores.csv
     """
-    check_out(out, (".csv",))
     from .. import api
 
     import_parts(import_)

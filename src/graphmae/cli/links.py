@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from ..runtime.errors import InputError
-from ..runtime.files import check_out
 from .options import (
     DataRoot,
     Device,
@@ -87,7 +86,6 @@ def links(
         raise InputError(
             "--predict finds its own way to score pairs, with one seed: leave out --way and further --seeds"
         )
-    check_out(out, (".csv", ".tsv", ".parquet"))
     from .. import api
 
     import_parts(import_)

@@ -29,7 +29,7 @@ from ..reporting.contest import Contest, Line
 from ..runtime.device import numerics, resolve_device
 from ..runtime.environment import commit, hardware, versions
 from ..runtime.errors import DataError, GraphMAEError, InputError, unknown
-from ..runtime.files import locked, read_json, write_json
+from ..runtime.files import check_folder, locked, read_json, write_json
 from ..runtime.memory import peak_memory
 from ..runtime.seed import check_seeds, preserved_randomness
 from ..training import quiet
@@ -42,6 +42,7 @@ logger = logging.getLogger("graphmae")
 TRIAL_SEED = 1_000  # settings are chosen with another seed than those reported
 EPOCHS_FOR_MEMORY = 3
 FAILURES = (GraphMAEError, torch.OutOfMemoryError)
+SETTINGS = "settings.json"  # of a comparison, in its folder
 LINK_SHARE = 0.1  # of the edges, held out
 Work = Sequence[tuple[str, str, Callable[[], Line]]]
 READ_AS: dict[str, dict[str, Any]] = {"all-layers": {"layers": "all"}, "l2": {"l2": True}, "smooth": {"smooth": 10}}
@@ -70,6 +71,8 @@ def compare(
     links alone are scored. What `out` already holds of the same comparison is not run again.
     """
     used, numbers = resolve_device(device), check_seeds(seeds)
+    if out is not None:
+        check_folder(out, "a comparison", (out / SETTINGS).is_file())
     if budget < 1:
         raise InputError(f"budget must be at least 1, not {budget}")
     dataset = with_split(dataset)
@@ -286,7 +289,7 @@ def _finished(work: Work, facts: dict[str, Any], out: Path | None) -> list[Line]
         return [_tried(name, group, make) for name, group, make in work]
     lines = []
     with locked(out):
-        if (known := out / "settings.json").is_file() and read_json(known) != facts:
+        if (known := out / SETTINGS).is_file() and read_json(known) != facts:
             raise InputError(f"{out} holds another comparison; name a new folder with --out")
         write_json(known, facts)
         for name, group, make in work:
