@@ -112,9 +112,9 @@ def edges_between_sides(seed: int) -> tuple[torch.Tensor, np.ndarray]:
     rng = np.random.default_rng(seed)
     ends, sides, nodes = [], [], 0
     for _ in range(rng.integers(1, 4)):
-        one, other = rng.integers(6, 30, size=2)
-        pairs = np.stack(np.nonzero(rng.random((one, other)) < rng.uniform(0.15, 0.4)))
-        ends.append(pairs + [[nodes], [nodes + one]])
+        one, other = rng.integers(12, 30, size=2)
+        pairs = np.stack(np.nonzero(rng.random((one, other)) < rng.uniform(0.25, 0.4)))
+        ends.append(np.stack([pairs[0] + nodes, pairs[1] + nodes + one]))
         sides += [0] * one + [1] * other
         nodes += one + other
     order = rng.permutation(nodes)
@@ -182,8 +182,8 @@ def test_what_has_two_sides_by_its_shape_alone_is_no_table_of_two_kinds(shape: s
         chain = torch.cat([chain, torch.tensor([[nodes - 1], [0]])], dim=1)
     elif shape == "one odd cycle":
         edges, side = edges_between_sides(1)
-        same = (side == side[edges[0, 0]]).nonzero()[0]
-        nodes, chain = len(side), torch.cat([edges, torch.tensor([[same[0]], [same[1]]])], dim=1)
+        of_one = torch.cat([edges, edges.flip(0)], dim=1)[1, (torch.cat([edges[0], edges[1]]) == edges[0, 0])].unique()
+        nodes, chain = len(side), torch.cat([edges, of_one[:2, None]], dim=1)
     split = gm.split_edges(Data(x=torch.eye(nodes), edge_index=chain), 0.2)
     pairs = torch.cat([split.train_pairs, split.test_pairs], dim=1)
     colour = torch.arange(nodes) % 2 if shape != "one odd cycle" else torch.from_numpy(side)
@@ -204,7 +204,7 @@ def test_scores_of_predicted_links_rank_them() -> None:
     """All of 40 predicted links had the score 78.0: nothing to choose a threshold by."""
     found = gm.predict_links(groups(), k=40, overrides=SMALL, device="cpu", progress=False)
     assert all(one.score >= other.score for one, other in pairwise(found))
-    assert len({round(link.score, 2) for link in found}) > 30
+    assert len({link.score for link in found}) > 35
     assert 0 < found[-1].score < found[0].score < 100
 
 
@@ -223,7 +223,7 @@ def test_scores_stay_what_was_measured() -> None:
         assert share_at(ratings_[part]).mean() == pytest.approx(hidden[part].mean(), abs=0.12)
     for sure in (np.zeros(500, dtype=bool), np.arange(500) < 4, np.ones(500, dtype=bool)):
         found = _calibrated(np.sort(ratings_[:500])[::-1], sure)(np.array([-9.0, -1.0, 0.0, 9.0, 99.0]))
-        assert (np.diff(found) > 0).all() and 0 < found[0] and found[-1] < 1
+        assert (np.diff(found) > 0).all() and found[0] > 0 and found[-1] < 1
 
 
 def test_similar_and_links_show_a_column_of_names(folder: Path, tmp_path: Path) -> None:
@@ -277,7 +277,7 @@ def test_printed_tables_have_a_header(folder: Path) -> None:
 
 @pytest.mark.parametrize("command", [["similar", "model"], ["links", "--predict"]])
 def test_an_unknown_node_is_answered_with_ids_there_are(folder: Path, command: list[str]) -> None:
-    """"unknown node 'zzz'. Of 300 known: none" said that there are none."""
+    """ "unknown node 'zzz'. Of 300 known: none" said that there are none."""
     name, *more = command
     tables = ["nodes.csv", "edges.csv"]
     for node, sentence in (("zzz", "ids of the 150 nodes are like "), ("u3", "did you mean 'u0"), ("U003", "'u003'")):

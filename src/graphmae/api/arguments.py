@@ -23,7 +23,7 @@ from ..runtime.files import check_out
 from ..runtime.values import check_device, check_seeds
 
 MOST_BYTES = 1 << 23  # of a table that is read for its columns alone: larger ones are read once, when they are needed
-OF_NODES, OF_EDGES = ("id", "label", "split"), ("source", "target")
+OF_NODES, OF_EDGES = ("id", "label", "split", "show"), ("source", "target")
 OUT_FORMATS = {
     "embed": (".npy", ".npz", ".csv", ".parquet"),
     "impute": (".csv", ".tsv", ".parquet"),

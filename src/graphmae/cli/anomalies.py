@@ -37,6 +37,7 @@ def anomalies(
     import_parts(import_)
     columns = {"id": id_, "source": source, "target": target}
     found = api.anomalies(checkpoint, sources, columns=columns, data_root=data, device=device, out=out)
+    typer.echo("id\tanomaly")
     for name, value in sorted((pair for pair in found if pair[1] == pair[1]), key=lambda pair: -pair[1])[:SHOWN]:
         typer.echo(f"{name}\t{value:.4f}")
     if out is not None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-COLUMNS = {"id_": "id", "source": "source", "target": "target", "label": "label", "split": "split", "select": "label"}
+COLUMNS = {"id_": "id", "select": "label", **{role: role for role in ("source", "target", "label", "split", "show")}}
 READ = ("sources", "nodes", "edges", "table", "checkpoint", "model", "runs", "recipe")  # arguments that name files
 # What a command calls an argument → what `check_arguments` does.
 NAMES = {

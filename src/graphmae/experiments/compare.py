@@ -9,7 +9,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -93,7 +93,7 @@ def compare(
     if arena.is_labelled:
         work += [(name, "baseline", partial(arena.baseline, name, links)) for name in arena.baselines()]
     if links and arena.has_links:
-        work.append(("adamic-adar", "baseline", arena.neighbours))
+        work.append((arena.simple_score, "baseline", arena.neighbours))
     work += [(name, "same", partial(arena.method, name, budget, links)) for name in names]
     if own and arena.is_labelled:
         known = {name: recipe for name in names if (recipe := own_recipe(name, base.data.name))}
@@ -153,10 +153,16 @@ class _Arena:
             return str(error)
         return ""
 
+    @cached_property
+    def simple_score(self) -> str:
+        """How many neighbours two nodes share, the rarer the more; in a graph with two sides, paths of three edges."""
+        has_sides = self._split(self.seeds[0]).sides is not None
+        return "rarer-paths-of-three" if has_sides else "adamic-adar"
+
     def neighbours(self) -> Line:
-        """How many neighbours two nodes share, the rarer the more, which needs no embedding."""
-        rows = [evaluation.simple_rows(split)["adamic-adar"] for split in map(self._split, self.seeds)]
-        return Line("adamic-adar", "baseline", {"links": [row["roc-auc"] for row in rows]})
+        """What the edges alone say, which needs no embedding."""
+        rows = [evaluation.simple_rows(split)[self.simple_score] for split in map(self._split, self.seeds)]
+        return Line(self.simple_score, "baseline", {"links": [row["roc-auc"] for row in rows]})
 
     def baseline(self, name: str, links: bool) -> Line:
         """A row without training: raw features, averaged ones, the same encoder untrained, Weisfeiler and Lehman."""
