@@ -142,14 +142,21 @@ class PairEvidence:
             1 / np.log(np.maximum(self.degree, 2)),  # Adamic and Adar
             1 / np.maximum(self.degree, 1),  # resource allocation
         ]
+        self.onward = [graph] if sides is None else [graph, *(csr_matrix(graph @ diags(w)) for w in self.weights)]
         reduced = torch.from_numpy(principal(x.numpy(), AXES))
         self.rows = [_spectral(graph, sides), F.normalize(reduced), F.normalize(z)]
 
     def __call__(self, pairs: np.ndarray) -> np.ndarray:
         """[M, evidence] for pairs [2, M]."""
-        size = 20_000 if self.sides is None else 4_000  # the ends of two steps take more memory than neighbours
-        parts = [self._block(pairs[:, begin : begin + size]) for begin in range(0, pairs.shape[1], size)]
-        return np.concatenate(parts)
+        if self.sides is None:
+            parts = [self._block(pairs[:, begin : begin + 20_000]) for begin in range(0, pairs.shape[1], 20_000)]
+            return np.concatenate(parts)
+        first = np.where(self.sides.side[pairs[0]] == 0, *pairs)
+        blocks = np.split(np.argsort(first, kind="stable"), range(4_000, pairs.shape[1], 4_000))
+        rows = np.concatenate([self._block(pairs[:, block]) for block in blocks])  # pairs of one node share its walks
+        out = np.empty_like(rows)
+        out[np.concatenate(blocks)] = rows
+        return out
 
     def _block(self, pairs: np.ndarray) -> np.ndarray:
         one, other = pairs
@@ -171,10 +178,10 @@ class PairEvidence:
     def _paths(self, one: np.ndarray, other: np.ndarray, sides: TwoSides) -> list[np.ndarray]:
         turned = sides.side[one] == 1
         first, second = np.where(turned, other, one), np.where(turned, one, other)
+        starts, of = np.unique(first, return_inverse=True)
         ends, counts = self.graph[second], []
-        for weight in (np.ones_like(self.degree), *self.weights):
-            onward = self.graph @ diags(weight)
-            counts.append(np.asarray((onward[first] @ onward).multiply(ends).sum(1)).ravel())
+        for onward in self.onward:
+            counts.append(np.asarray((onward[starts] @ onward)[of].multiply(ends).sum(1)).ravel())
         paths, *weighted = counts
         share = paths / np.maximum(self.degree[first] * self.degree[second], 1)
         degrees = [np.log1p(self.degree[end]) for end in (first, second)]
