@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from ..config import Recipe
 from ..data.bipartite import find_two_sides
+from ..data.naming import node_table
 from ..data.tables import write_table
 from ..data.tables.cells import strings
 from ..experiments import auto, missing_links
@@ -20,7 +21,7 @@ from ..runtime.errors import InputError
 from ..runtime.seed import check_seeds
 from ..training import Progress, quiet
 from .arguments import check_output
-from .nodes import row_of, shown_column
+from .nodes import row_of
 
 logger = logging.getLogger("graphmae")
 
@@ -72,7 +73,7 @@ def predict_links(
     ids = _ids(dataset)
     names = strings(ids).tolist()
     row = None if node is None else row_of(node, names, dataset.node_ids() is not None)
-    shown, graph = shown_column(data, dataset, show), dataset.single_graph()
+    shown, graph = dataset.cells_to_show(node_table(data), show) if show else [], dataset.single_graph()
     if (sides := find_two_sides(graph.edge_index, graph.x)) is not None:
         logger.info("links: %s", sides)
         if row is not None and not sides.are_across(row, np.arange(len(names))).any():

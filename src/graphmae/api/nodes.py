@@ -17,9 +17,8 @@ from ..config import Recipe
 from ..data.bipartite import find_two_sides
 from ..data.naming import node_table
 from ..data.open import open_dataset
-from ..data.tables import TableGraph, read_table
+from ..data.tables import read_table
 from ..data.tables.cells import strings
-from ..data.tables.dataset import cells_of
 from ..experiments import auto
 from ..experiments import pretrain as pretraining
 from ..inference import imputation
@@ -70,16 +69,6 @@ def row_of(node: str, names: Sequence[str], has_ids: bool) -> int:
     raise InputError(f"unknown node {node!r}; {hint} ids of the {len(names):,} nodes are like {examples}")
 
 
-def shown_column(data: Any, dataset: Any, show: str) -> list[str]:
-    """The cells of a column of the node table that `data` has, one per node; without a column to show, nothing."""
-    if not show:
-        return []
-    nodes = node_table(data)
-    if nodes is None or not isinstance(dataset, TableGraph):
-        raise InputError(f"--show names a column of a node table, and {dataset.name} was not made from one here")
-    return cells_of(nodes, dataset, show)
-
-
 def similar(
     model: str | Path | Method,
     data: Any,
@@ -107,7 +96,8 @@ def similar(
             raise InputError("--show names a column of a node table; molecules are listed with their names")
         return similar_molecules(loaded, data, node, k, device)
     opened, dataset, names = _opened(loaded, data, columns, data_root)
-    row, shown = row_of(node, names, dataset.node_ids() is not None), shown_column(data, dataset, show)
+    row = row_of(node, names, dataset.node_ids() is not None)
+    shown = dataset.cells_to_show(node_table(data), show) if show else []
     z = F.normalize(embed(opened, dataset, device=device), dim=1)
     alike = z @ z[row]
     alike[row] = -2

@@ -29,7 +29,7 @@ from ..reporting.contest import Contest, Line
 from ..runtime.device import numerics, resolve_device
 from ..runtime.environment import commit, hardware, versions
 from ..runtime.errors import DataError, GraphMAEError, InputError, unknown
-from ..runtime.files import check_folder, locked, read_json, write_json
+from ..runtime.files import locked, read_json, write_json
 from ..runtime.memory import peak_memory
 from ..runtime.seed import check_seeds, preserved_randomness
 from ..training import quiet
@@ -71,8 +71,6 @@ def compare(
     links alone are scored. What `out` already holds of the same comparison is not run again.
     """
     used, numbers = resolve_device(device), check_seeds(seeds)
-    if out is not None:
-        check_folder(out, "a comparison", (out / SETTINGS).is_file())
     if budget < 1:
         raise InputError(f"budget must be at least 1, not {budget}")
     dataset = with_split(dataset)
@@ -156,8 +154,7 @@ class _Arena:
     @cached_property
     def simple_score(self) -> str:
         """How many neighbours two nodes share, the rarer the more; in a graph with two sides, paths of three edges."""
-        has_sides = self._split(self.seeds[0]).sides is not None
-        return "rarer-paths-of-three" if has_sides else "adamic-adar"
+        return "adamic-adar" if self._split(self.seeds[0]).sides is None else "rarer-paths-of-three"
 
     def neighbours(self) -> Line:
         """What the edges alone say, which needs no embedding."""

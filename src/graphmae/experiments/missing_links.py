@@ -146,8 +146,8 @@ def _calibrated(ratings: np.ndarray, hidden: np.ndarray) -> Callable[[np.ndarray
     """From ratings to the share of hidden edges among candidates rated about so, higher for every higher rating.
 
     Candidates are taken 50 at a time, and more where the share would fall otherwise; between the means of such bins the
-    share is interpolated. Above the highest bin it goes towards the most that the bin's share may be by chance (the
-    upper end of its 95 % interval), below the lowest towards 0.
+    share is interpolated. Above the middle of the highest bin it rises by at most one standard error of the bin's share
+    (Wilson's), below the lowest it goes towards 0.
     """
     order = np.argsort(-ratings, kind="stable")
     bins = [order[begin : begin + BIN] for begin in range(0, max(len(order) - BIN, 0) + 1, BIN)][::-1]
@@ -162,8 +162,8 @@ def _calibrated(ratings: np.ndarray, hidden: np.ndarray) -> Callable[[np.ndarray
     if height[-1] == 1:
         height[-1] = max([1 - 0.5 / len(highest), *((1 + height[-2:-1]) / 2)])
     top, size = height[-1], len(highest)
-    spread = 1.96 * np.sqrt(top * (1 - top) / size + 0.9604 / size**2)
-    room = (top + 1.9208 / size + spread) / (1 + 3.8416 / size) - top
+    spread = np.sqrt(top * (1 - top) / size + 0.25 / size**2)
+    room = (top + 0.5 / size + spread) / (1 + 1 / size) - top
     widths = [float(np.std(ratings[part])) or 1.0 for part in (lowest, highest)]
 
     def share_at(found: np.ndarray) -> np.ndarray:

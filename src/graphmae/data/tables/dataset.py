@@ -102,6 +102,15 @@ class TableGraph(NodeDataset):
             return {key: value for key, value in super().facets().items() if key in ("neighbours", "split")}
         return {**super().facets(), **({} if nodes is None else table_facets(nodes, self))}
 
+    def cells_to_show(self, nodes: Any, column: str) -> list[str]:
+        if nodes is None:
+            return super().cells_to_show(nodes, column)
+        table = read_table(nodes, lambda names: [self.id_name])
+        if column not in table.column_names:
+            raise InputError(f"{unknown('column', column, table.column_names)} (--show)")
+        cells = table.column(column).take(_rows_of_nodes(table, self))
+        return [text or "" for text in _facet(cells.cast(pa.string()) if is_numeric(cells.type) else cells)]
+
     def label_names(self) -> tuple[str, Sequence[str]]:
         return names_of(self.treatment).get("label") or "class", self.classes
 
@@ -137,15 +146,6 @@ def table_facets(nodes: Any, graph: TableGraph) -> dict[str, Sequence[Any] | np.
             cells = table.column(name).take(rows)
             out[name] = _facet(cells)
     return out
-
-
-def cells_of(nodes: Any, graph: TableGraph, column: str) -> list[str]:
-    """What a column of the node table says of every node, as text; "" where the cell is empty."""
-    table = read_table(nodes, lambda names: [graph.id_name])
-    if column not in table.column_names:
-        raise InputError(f"{unknown('column', column, table.column_names)} (--show)")
-    cells = table.column(column).take(_rows_of_nodes(table, graph))
-    return [text or "" for text in _facet(cells.cast(pa.string()) if is_numeric(cells.type) else cells)]
 
 
 def _rows_of_nodes(table: pa.Table, graph: TableGraph) -> pa.Array:
