@@ -17,6 +17,8 @@ ROW_LABELS = {
     "common-neighbours": "common neighbours",
     "adamic-adar": "Adamic–Adar",
     "katz": "Katz, three steps",
+    "paths-of-three": "paths of three edges",
+    "rarer-paths-of-three": "paths of three, rare nodes more",
     "degrees": "degrees",
     "simple-together": "simple scores together",
     "raw": "raw features",

@@ -300,7 +300,7 @@ def test_molecules_out_of_the_domain_are_left_out_where_that_is_asked(runs: Path
     assert values.isnan().tolist() == [[False], [False], [True], [False], [False]]
     with pytest.raises(InputError, match="in_domain are for a table that is written"):
         gm.predict(runs / "numbers", tmp_path / "new.smi", in_domain=True)
-    with pytest.raises(InputError, match="is the file with the molecules itself"):
+    with pytest.raises(InputError, match="a file that is read here"):
         gm.predict(runs / "numbers", tmp_path / "in.csv", out=tmp_path / "in.csv", in_domain=True)
     assert len([*csv.DictReader((tmp_path / "in.csv").open())]) == 2
 

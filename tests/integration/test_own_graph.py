@@ -205,7 +205,7 @@ def test_the_model_remembers_what_columns_are_called(folder: Path, tmp_path: Pat
     z = pandas.read_csv(tmp_path / "z.csv", dtype={"sku": str})
     assert z.columns[0] == "sku" and z["sku"][0].startswith("00")
     node = z["sku"][0]
-    assert len(call("similar", tmp_path / "run", *places, "--node", node, "-k", 2).splitlines()) == 2
+    assert len(call("similar", tmp_path / "run", *places, "--node", node, "-k", 2).splitlines()) == 1 + 2
     call("anomalies", tmp_path / "run", *places, "-o", tmp_path / "odd.csv")
     assert pandas.read_csv(tmp_path / "odd.csv").columns[0] == "sku"
     call("impute", tmp_path / "run", *places, "-o", tmp_path / "filled.csv")

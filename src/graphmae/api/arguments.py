@@ -5,7 +5,8 @@ Nothing here is the last word: whatever passes is checked in full where it is us
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,18 +16,52 @@ from ..data import naming
 from ..data.molecules.measurements import read_measurements
 from ..data.sources import data_root as check_root
 from ..data.tables.reading import name_of, read_table
-from ..experiments.folder import RunFolder
+from ..experiments.folder import RUN_TABLES, RunFolder
 from ..pretrained.locations import HUB, read_kind
 from ..runtime.errors import ConfigError, InputError, unknown
+from ..runtime.files import check_out
 from ..runtime.values import check_device, check_seeds
 
 MOST_BYTES = 1 << 23  # of a table that is read for its columns alone: larger ones are read once, when they are needed
-OF_NODES, OF_EDGES = ("id", "label", "split"), ("source", "target")
+OF_NODES, OF_EDGES = ("id", "label", "split", "show"), ("source", "target")
+OUT_FORMATS = {
+    "embed": (".npy", ".npz", ".csv", ".parquet"),
+    "impute": (".csv", ".tsv", ".parquet"),
+    "anomalies": (".csv",),
+    "links": (".csv", ".tsv", ".parquet"),
+    "predict": (".csv", ".tsv"),
+    "explain": (".svg", ".png", ".csv"),
+    "report": (".html",),
+}
 
 
 def run_folder(out: str | Path | None, name: str, resume: bool = False) -> Path:
     """Where a run goes: `out`, or the next free one of runs/NAME, runs/NAME-2, …; the latest when resuming."""
     return RunFolder.of(out, name, resume).path
+
+
+def check_output(command: str, out: str | Path | None, *inputs: Any) -> None:
+    """Refuse a file that `command` could not write, or that is one of its `inputs`, before any work is done.
+
+    Inputs that are no paths, such as models and tables in memory, are passed over. Results may lie in the folder of a
+    model; the tables of a run and the files of a graph on disk are inputs.
+    """
+    if out is not None:
+        check_out(out, OUT_FORMATS[command], _files_read(inputs, Path(out)))
+
+
+def _files_read(inputs: Sequence[Any], out: Path) -> Iterator[str | Path]:
+    """The files that inputs name; of a folder, `out` where it is one of the folder's own files."""
+    for given in inputs:
+        if isinstance(given, list | tuple):
+            yield from _files_read(given, out)
+        elif isinstance(given, str | Path) and os.path.isfile(given):  # noqa: PTH113  a long SMILES string is no error
+            yield given
+        elif isinstance(given, str | Path) and os.path.isdir(given):  # noqa: PTH112
+            folder, file = Path(given), out.resolve()
+            is_own = file.name in RUN_TABLES or (folder / "header.json").is_file()
+            if is_own and folder.resolve() in file.parents:
+                yield out
 
 
 def check_arguments(

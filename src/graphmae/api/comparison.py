@@ -11,6 +11,7 @@ from ..experiments import auto
 from ..experiments import compare as comparing
 from ..reporting.contest import Contest
 from ..runtime.errors import InputError
+from ..runtime.files import check_folder
 from ..training import Progress, quiet
 from .reporting import report_of
 
@@ -47,6 +48,8 @@ def compare(
     """
     if report and out is None:
         raise InputError("a report is written into the folder of the comparison: name one with out")
+    if out is not None:
+        check_folder(Path(out), "a comparison", (Path(out) / comparing.SETTINGS).is_file())
     made, dataset = auto.recipe_for(data, recipe, overrides, columns, data_root)
     contest = comparing.compare(
         dataset,

@@ -8,6 +8,7 @@ from .. import pretrained
 from ..experiments.folder import RunFolder
 from ..methods import GraphMAE
 from ..runtime.errors import InputError
+from ..runtime.files import check_folder
 
 
 def convert(
@@ -22,6 +23,7 @@ def convert(
     """Read checkpoint.pt of the published scripts (GAT or GIN, DGL or PyG), save it in `out`, and return the model."""
     if RunFolder(Path(out)).holds_model:
         raise InputError(f"{out} already holds a model; choose another --out")
+    check_folder(Path(out), "a model", is_ours=False)
     network = pretrained.from_published(Path(file), residual=residual, activation=activation, gamma=gamma, rate=rate)
     pretrained.save(network, out)
     return network

@@ -22,12 +22,11 @@ from ..methods import Method
 from ..pretrained import load
 from ..runtime.device import resolve_device
 from ..runtime.errors import InputError, unknown
-from ..runtime.files import check_out
 from ..training.distributed import ALONE, Ranks, connect
+from .arguments import check_output
 from .evaluation import evaluation_settings
 
 LEVELS = ("auto", "node", "graph")
-FORMATS = (".npy", ".npz", ".csv", ".parquet")
 
 
 def embed(
@@ -56,7 +55,7 @@ def embed(
     Under torchrun, with `out`, each process embeds some of many graphs; rank 0 puts them together, writes and returns
     them, the others return their own. The nodes of single graphs are embedded by rank 0.
     """
-    check_out(out, FORMATS)
+    check_output("embed", out, model, data)
     if level not in LEVELS:
         raise InputError(unknown("level", level, LEVELS))
     opened = load(model) if isinstance(model, str | Path) else model

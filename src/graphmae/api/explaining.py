@@ -15,8 +15,9 @@ from ..data.molecules.library import library_rows
 from ..finetuning import AutomaticPredictor, Committee, Predictor
 from ..finetuning.contributions import Contributions, contributions
 from ..runtime.errors import InputError
-from ..runtime.files import check_out, replacing
+from ..runtime.files import replacing
 from ..runtime.lines import line_writer
+from .arguments import check_output
 
 DRAWN = 12  # molecules in a picture
 NAMES = ("id", "name", "title", "compound", "compound_id", "cid", "molecule", "molecule_id")
@@ -43,7 +44,7 @@ def explain(
 
     >>> explain("runs/assay", ["c1ccccc1[N+](=O)[O-]"], "atoms.svg")  # doctest: +SKIP
     """
-    check_out(out, (*FORMATS, ".csv"))
+    check_output("explain", out, model, molecules)
     committee = pretrained.load_committee(model) if isinstance(model, str | Path) else model
     committee = committee if isinstance(committee, Committee) else Committee((committee,))
     at = committee.target(target) if target else 0

@@ -11,26 +11,31 @@ import numpy as np
 import pyarrow as pa
 
 from ..config import Recipe
+from ..data.bipartite import find_two_sides
+from ..data.naming import node_table
 from ..data.tables import write_table
 from ..data.tables.cells import strings
 from ..experiments import auto, missing_links
 from ..runtime.device import resolve_device
-from ..runtime.errors import InputError, unknown
-from ..runtime.files import check_out
+from ..runtime.errors import InputError
 from ..runtime.seed import check_seeds
 from ..training import Progress, quiet
+from .arguments import check_output
+from .nodes import row_of
 
-FORMATS = (".csv", ".tsv", ".parquet")
 logger = logging.getLogger("graphmae")
 
 
 class MissingLink(NamedTuple):
-    """Two nodes without an edge; `score` and `percentile` in percent (see `predict_links`)."""
+    """Two nodes without an edge; `score` and `percentile` in percent, and what was to be shown of both nodes (see
+    `predict_links`)."""
 
     source: str
     target: str
     score: float
     percentile: float
+    source_shown: str = ""
+    target_shown: str = ""
 
 
 def predict_links(
@@ -39,6 +44,7 @@ def predict_links(
     *,
     k: int = 20,
     node: str | None = None,
+    show: str = "",
     seed: int = 0,
     overrides: Iterable[str] = (),
     columns: Mapping[str, str] | None = None,
@@ -55,22 +61,32 @@ def predict_links(
 
     `score`: of 100 pairs rated this high, so many were edges when 10 % of them were hidden. `percentile`: so many of
     100 random pairs without an edge are rated lower. With `out` (.csv, .tsv, .parquet) they are also written there.
+    `show` is a column of the node table, such as names, whose cells stand beside the ids.
+
+    In a graph with two sides, such as users and items, whose edges all go from one to the other, so do the links.
     """
-    check_out(out, FORMATS)
+    check_output("links", out, data, recipe)
     if k < 1:
         raise InputError(f"k must be at least 1, not {k}")
     used = resolve_device(device)
     made, dataset = auto.links_recipe_for(data, recipe, overrides, columns, data_root)
     ids = _ids(dataset)
     names = strings(ids).tolist()
-    if node is not None and node not in names:
-        raise InputError(unknown("node", node, names[:5000])[:200])
+    row = None if node is None else row_of(node, names, dataset.node_ids() is not None)
+    shown, graph = dataset.cells_to_show(node_table(data), show) if show else [], dataset.single_graph()
+    if (sides := find_two_sides(graph.edge_index, graph.x)) is not None:
+        logger.info("links: %s", sides)
+        if row is not None and not sides.are_across(row, np.arange(len(names))).any():
+            raise InputError(
+                f"{node!r} has no edges, and no column of two values says which of the two sides it is on, so nothing "
+                "can be predicted for it; add such a column, for example kind with user and item"
+            )
     found = missing_links.predict(
         made,
         dataset,
         used,
         k,
-        None if node is None else names.index(node),
+        row,
         check_seeds([seed])[0],
         Progress() if progress else quiet,
     )
@@ -80,11 +96,18 @@ def predict_links(
         k, found.checked, found.by_chance,
     )  # fmt: skip
     if out is not None:
-        ends = [ids.take(pa.array(part)) for part in found.pairs]
-        numbers = [pa.array(np.round(found.score, 2)), pa.array(np.round(found.percentile, 2))]
-        write_table(pa.table([*ends, *numbers], list(MissingLink._fields)), Path(out))
+        table = dict[str, Any]()
+        for end, part in zip(("source", "target"), found.pairs, strict=True):
+            table[end] = ids.take(pa.array(part))
+            if show:
+                table[f"{end}_{show}"] = pa.array([shown[i] for i in part])
+        table |= {"score": np.round(found.score, 4), "percentile": np.round(found.percentile, 2)}
+        write_table(pa.table(table), Path(out))
     rows = zip(*found.pairs.tolist(), found.score.tolist(), found.percentile.tolist(), strict=True)
-    return [MissingLink(names[a], names[b], score, percentile) for a, b, score, percentile in rows]
+    return [
+        MissingLink(names[a], names[b], score, percentile, *(shown[i] for i in (a, b) if show))
+        for a, b, score, percentile in rows
+    ]
 
 
 def _ids(dataset: Any) -> pa.ChunkedArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -13,6 +14,8 @@ import torch.nn.functional as F
 
 from .. import evaluation, pretrained
 from ..config import Recipe
+from ..data.bipartite import find_two_sides
+from ..data.naming import node_table
 from ..data.open import open_dataset
 from ..data.tables import read_table
 from ..data.tables.cells import strings
@@ -29,14 +32,16 @@ from ..results import Result
 from ..runtime.device import numerics, resolve_device
 from ..runtime.environment import hardware, peak_bytes, versions
 from ..runtime.errors import ConfigError, InputError, unknown
-from ..runtime.files import check_out, replacing
+from ..runtime.files import replacing
 from ..runtime.lines import line_writer
 from ..runtime.seed import check_seeds, preserved_randomness
 from ..training import Progress, quiet
+from .arguments import check_output
 from .embedding import embed
 from .molecules import similar_molecules
 
 RANDOM_PAIRS = 20_000  # a percentile is counted among
+MAX_COMPARED = 5000  # ids that a misspelt one is compared with
 logger = logging.getLogger("graphmae")
 
 
@@ -51,19 +56,34 @@ def _opened(
     return opened, dataset, names
 
 
+def row_of(node: str, names: Sequence[str], has_ids: bool) -> int:
+    """The row of a node by its id; ids there are, where there is none of this name."""
+    if node in names:
+        return names.index(node)
+    if not has_ids:
+        raise InputError(f"unknown node {node!r}; nodes are numbered from 0 to {len(names) - 1}")
+    folded = {name.casefold(): name for name in names}
+    close = [folded[alike] for alike in difflib.get_close_matches(node.casefold(), list(folded)[:MAX_COMPARED], n=1)]
+    hint = f"did you mean {close[0]!r}? The" if close else "the"
+    examples = ", ".join(map(repr, names[:3]))
+    raise InputError(f"unknown node {node!r}; {hint} ids of the {len(names):,} nodes are like {examples}")
+
+
 def similar(
     model: str | Path | Method,
     data: Any,
     node: str,
     k: int = 10,
     *,
+    show: str = "",
     columns: Mapping[str, str] | None = None,
     data_root: str | Path | None = None,
     device: str | None = None,
 ) -> list[tuple[Any, ...]]:
     """The `k` nodes whose embeddings point most nearly the same way as that of `node`: (id, cosine, percentile), exact.
 
-    The percentile says how many of 100 random pairs of nodes have a lower cosine (20,000 are drawn).
+    The percentile says how many of 100 random pairs of nodes have a lower cosine (20,000 are drawn). With `show`, a
+    column of the node table, such as names, rows are (id, what that column has, cosine, percentile).
 
     With a model of molecules, `data` is a file of them or a list of SMILES, and `node` a SMILES string, which need not
     be among them: (SMILES, name, cosine, percentile, Tanimoto similarity of ECFP4).
@@ -72,13 +92,13 @@ def similar(
         raise InputError(f"k must be at least 1, not {k}")
     loaded = model if isinstance(model, Method) else pretrained.load(model)
     if loaded.inputs.get("features") == "molecule":
+        if show:
+            raise InputError("--show names a column of a node table; molecules are listed with their names")
         return similar_molecules(loaded, data, node, k, device)
     opened, dataset, names = _opened(loaded, data, columns, data_root)
-    if node not in names:
-        few = names if len(names) <= 5000 else names[:20]
-        raise InputError(unknown("node", node, few) if len(few) <= 20 else unknown("node", node, few)[:200] + " …")
+    row = row_of(node, names, dataset.node_ids() is not None)
+    shown = dataset.cells_to_show(node_table(data), show) if show else []
     z = F.normalize(embed(opened, dataset, device=device), dim=1)
-    row = names.index(node)
     alike = z @ z[row]
     alike[row] = -2
     best = alike.topk(min(k, len(names) - 1))
@@ -87,7 +107,7 @@ def similar(
     usual = (z[one[apart]] * z[other[apart]]).sum(1).sort().values
     percent = 100 * torch.searchsorted(usual, best.values) / max(len(usual), 1)
     found = zip(best.indices.tolist(), best.values.tolist(), percent.tolist(), strict=True)
-    return [(names[i], cosine, percentile) for i, cosine, percentile in found]
+    return [(names[i], *shown[i : i + 1], cosine, percentile) for i, cosine, percentile in found]
 
 
 def anomalies(
@@ -105,7 +125,7 @@ def anomalies(
     Nodes are compared with those of the same degree and with as much in their row.
     With `out` (.csv) they are also written there.
     """
-    check_out(out, (".csv",))
+    check_output("anomalies", out, model, data)
     opened, dataset, names = _opened(model, data, columns, data_root)
     found = anomaly_scores(reconstructing(opened), dataset, resolve_device(device), rounds)
     scores = list(zip(names, found.tolist(), strict=True))
@@ -132,9 +152,7 @@ def impute(
     The model's values are taken where they are better than the mean or the most frequent value by more than chance.
     With `out` (.csv, .tsv, .parquet) the table is also written there, cells that were not empty as they are.
     """
-    check_out(out, (".csv", ".tsv", ".parquet"))
-    if out is not None and Path(out).resolve() == Path(nodes).resolve():
-        raise InputError(f"--out {out} is the table itself: its gaps would be lost; choose another file")
+    check_output("impute", out, model, nodes, edges)
     edge_files = [edges] if isinstance(edges, str | Path) else list(edges)
     opened, dataset, _ = _opened(model, [nodes, *edge_files], columns)
     before = read_table(nodes, lambda names: [dataset.id_name])
@@ -168,6 +186,9 @@ def links(
     `held_out` says which edges are taken away: "random" ones, or by "time", the newest; "auto": by time where edges
     have times.
 
+    In a graph with two sides, such as users and items, whose edges all go from one to the other, pairs are drawn across
+    them, "hard" ones three edges apart.
+
     Rows: simple scores of the edges alone, raw features, the same encoder untrained, the pre-trained one. Every seed
     has its own edges and its own pre-training.
     """
@@ -182,6 +203,11 @@ def links(
         raise ConfigError(unknown("way to hold edges out", held_out, (auto.AUTO, *evaluation.HELD_OUT)))
     made, dataset = auto.links_recipe_for(data, recipe, overrides, columns, data_root)
     graph, runs = dataset.single_graph(), []
+    if (sides := find_two_sides(graph.edge_index, graph.x)) is not None:
+        logger.info(
+            "links: %s. They share no neighbours, so paths of three edges stand in for common neighbours, Adamic-Adar "
+            "and Katz", sides,
+        )  # fmt: skip
     if held_out == auto.AUTO:
         held_out = "time" if "edge_time" in graph else "random"
     if held_out == "time":
@@ -195,7 +221,7 @@ def links(
         with numerics(used), torch.no_grad(), preserved_randomness(seed):
             fresh = evaluation.settled(pretrained.fresh_encoder(trained), seen, used)
             code = embed_graph(trained.reader, split.graph, used)
-            simple = evaluation.simple_scores(split.graph.edge_index, len(split.graph.x))
+            simple = evaluation.simple_scores_of(split)
             rows = evaluation.simple_rows(split)
             plain = way if way != "combined" else auto.AUTO
             rows["raw"] = evaluation.link_scores(split.graph.x, split, plain)

@@ -22,9 +22,8 @@ from ..experiments.ranking import Order
 from ..finetuning import AutomaticPredictor, Committee, Predictor
 from ..runtime.device import numerics, resolve_device
 from ..runtime.errors import InputError
-from ..runtime.files import check_out
+from .arguments import check_output
 
-FORMATS = (".csv", ".tsv")
 AT_ONCE = 8192
 logger = logging.getLogger("graphmae")
 
@@ -56,7 +55,7 @@ def predict(
     >>> predict("runs/assay", ["CCO", "c1ccccc1"])  # doctest: +SKIP
     >>> predict("runs/assay", "library.smi", out="best.csv", top=100)  # doctest: +SKIP
     """
-    check_out(out, FORMATS)
+    check_output("predict", out, model, molecules)
     if top < 0:
         raise InputError(f"top must be at least 1, not {top}")
     used = resolve_device(device)
@@ -102,8 +101,6 @@ def _of_file(
     model: Any, path: Path, smiles: str | None, out: str | Path | None, sort: str, top: int, in_domain: bool,
     device: torch.device,
 ) -> Tensor:  # fmt: skip
-    if out is not None and Path(out).exists() and Path(out).samefile(path):
-        raise InputError(f"{out} is the file with the molecules itself; name another file for the predictions")
     committee = _committee(model)
     order = _order(committee, sort, top)
     header, rows = library_rows(path, smiles)

@@ -24,7 +24,7 @@ from ..methods import Method
 from ..runtime.alone import alone
 from ..runtime.device import numerics, resolve_device
 from ..runtime.errors import InputError
-from ..runtime.files import locked
+from ..runtime.files import check_folder, locked
 from ..runtime.ranks import check_alone, resumes
 from ..runtime.seed import check_seeds, preserved_randomness
 from ..training import Progress, quiet
@@ -204,6 +204,8 @@ def _own(
     writes = folder is not None and ranks.is_first
     if folder is not None and writes and folder.holds_model and not (resume and folder.state.exists()):
         raise InputError(f"{out} already holds a model; choose another out")
+    if folder is not None and writes:
+        check_folder(folder.path, "a model", folder.holds_model or folder.metrics.is_file())
     randomness = alone() if seed is None else preserved_randomness(check_seeds([seed])[0])
     with randomness, numerics(device), locked(folder.path) if folder is not None and writes else nullcontext():
         pretraining.pretrain(model, dataset, train, device, folder=folder, resume=resume, display=display, ranks=ranks)

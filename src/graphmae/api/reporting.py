@@ -13,7 +13,8 @@ from ..reporting import page, plots
 from ..runtime.device import resolve_device
 from ..runtime.environment import package_version
 from ..runtime.errors import InputError
-from ..runtime.files import check_out, write_text
+from ..runtime.files import write_text
+from .arguments import check_output
 
 logger = logging.getLogger("graphmae")
 
@@ -42,7 +43,7 @@ def report(
     folders = [RunFolder(Path(run)) for run in ([runs] if isinstance(runs, str | Path) else runs)]
     if not folders:
         raise InputError("name at least one run: the --out of run, pretrain, finetune or compare")
-    check_out(out, (".html",))
+    check_output("report", out, runs, data)
     for folder in folders:
         _ = folder.kind
     if data is not None and len(folders) > 1:

@@ -11,6 +11,7 @@ from ..experiments import auto
 from ..experiments import tune as tuning
 from ..experiments.folder import RunFolder
 from ..experiments.tune import Tuned
+from ..runtime.files import check_folder, check_out
 
 
 def tune(
@@ -31,7 +32,11 @@ def tune(
     With labels by the validation accuracy of the linear probe (test nodes are never looked at), without by the error
     of reconstruction. With `out` every trial and the best recipe are written there. Needs optuna.
     """
+    folder = None if out is None else RunFolder(Path(out))
+    if folder is not None:
+        check_folder(folder.path, "a search", folder.holds_trials and not folder.holds_run)
+        if folder.recipe_toml.is_file() and isinstance(recipe, str | Path):
+            check_out(folder.recipe_toml, (".toml",), [recipe])
     made, dataset = auto.recipe_for(data, recipe, overrides, columns, data_root)
     dataset.single_graph()
-    folder = None if out is None else RunFolder(Path(out))
     return tuning.tune(dataset, made, search or tuning.SPACE, trials, seed=seed, device=device, out=folder)

@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from ..runtime.files import check_out
 from .options import DataRoot, Device, Id, Import, Source, Target, import_parts
 
 SHOWN = 10
@@ -33,12 +32,12 @@ def anomalies(
 
     Example: graphmae anomalies runs/mine nodes.csv edges.csv -o scores.csv
     """
-    check_out(out, (".csv",))
     from .. import api
 
     import_parts(import_)
     columns = {"id": id_, "source": source, "target": target}
     found = api.anomalies(checkpoint, sources, columns=columns, data_root=data, device=device, out=out)
+    typer.echo("id\tanomaly")
     for name, value in sorted((pair for pair in found if pair[1] == pair[1]), key=lambda pair: -pair[1])[:SHOWN]:
         typer.echo(f"{name}\t{value:.4f}")
     if out is not None:

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-COLUMNS = {"id_": "id", "source": "source", "target": "target", "label": "label", "split": "split", "select": "label"}
+COLUMNS = {"id_": "id", "select": "label", **{role: role for role in ("source", "target", "label", "split", "show")}}
+READ = ("sources", "nodes", "edges", "table", "checkpoint", "model", "runs", "recipe")  # arguments that name files
 # What a command calls an argument → what `check_arguments` does.
 NAMES = {
     "checkpoint": "checkpoint", "set_": "overrides", "device": "device", "data": "data_root", "recipe": "recipe",
@@ -20,7 +21,10 @@ def checked(command: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(command)
     def run(**arguments: Any) -> None:
         from .. import api
+        from ..api.arguments import OUT_FORMATS, check_output
 
+        if command.__name__ in OUT_FORMATS:
+            check_output(command.__name__, arguments["out"], *(arguments.get(name) for name in READ))
         api.check_arguments(**_understood(arguments))
         command(**arguments)
 

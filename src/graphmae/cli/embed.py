@@ -7,10 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ..runtime.files import check_out
 from .options import DataRoot, Device, Id, Import, Source, Strict, Target, import_parts
-
-FORMATS = (".npy", ".npz", ".csv", ".parquet")
 
 
 def embed(
@@ -51,7 +48,6 @@ def embed(
 
     Example: graphmae embed runs/molecules new.smi -o z.npy
     """
-    check_out(out, FORMATS)
     from .. import api
 
     import_parts(import_)

@@ -7,10 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ..runtime.files import check_out
 from .options import Import, Json, import_parts, print_json
-
-FORMATS = (".svg", ".png", ".csv")
 
 
 def explain(
@@ -39,7 +36,6 @@ def explain(
 
     Example: graphmae explain runs/assay best.csv -o atoms.svg
     """
-    check_out(out, FORMATS)
     from .. import api
 
     import_parts(import_)

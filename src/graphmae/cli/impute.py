@@ -7,10 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ..runtime.files import check_out
 from .options import Device, Id, Import, Source, Target, import_parts
-
-FORMATS = (".csv", ".tsv", ".parquet")
 
 
 def impute(
@@ -35,7 +32,6 @@ def impute(
 
     Example: graphmae impute runs/mine nodes.csv edges.csv -o filled.csv
     """
-    check_out(out, FORMATS)
     from .. import api
 
     import_parts(import_)

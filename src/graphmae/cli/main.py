@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import io
 import logging
 import os
 import sys
@@ -69,9 +68,6 @@ INPUT_ERRORS = (PermissionError, NotADirectoryError, IsADirectoryError, FileNotF
 
 def main() -> None:
     """Errors become one message and an exit code (1 the run failed, 2 the input is wrong)."""
-    for stream in (sys.stdout, sys.stderr):  # a terminal that has no γ shows a ?, and no run ends in a traceback by it
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
     logging.getLogger("graphmae").setLevel(logging.INFO)
     if ranks.size() > 1:
@@ -85,7 +81,6 @@ def main() -> None:
             typer.echo(str(error) if isinstance(error, Interrupted) else f"error: {error}", err=True)
         sys.exit(error.exit_code)
     except BrokenPipeError:
-        sys.stderr.close()
         sys.exit(1)
     except OSError as error:
         at = f"{error.filename}: " if error.filename else ""

@@ -26,6 +26,7 @@ __all__ = [
     "Resume",
     "Seeds",
     "Set",
+    "Show",
     "Source",
     "Strict",
     "Target",
@@ -60,6 +61,9 @@ Source = Annotated[str, typer.Option("--source", help="Edge table: the column an
 Target = Annotated[str, typer.Option("--target", help="Edge table: the column an edge goes to.")]
 Label = Annotated[
     str, typer.Option("--label", help="Node table: the column with classes; kept out of the features, for evaluation.")
+]
+Show = Annotated[
+    str, typer.Option("--show", metavar="COLUMN", help="Node table: a column to print beside ids, such as names.")
 ]
 Strict = Annotated[bool, typer.Option("--strict", help="Refuse tables that have moved since training.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on with an interrupted run.")]

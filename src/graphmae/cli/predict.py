@@ -7,10 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ..runtime.files import check_out
 from .options import Device, Import, import_parts
-
-FORMATS = (".csv", ".tsv")
 
 
 def predict(
@@ -47,7 +44,6 @@ def predict(
 
     Example: graphmae predict runs/assay library.csv --sort -toxicity -o ranked.csv
     """
-    check_out(out, FORMATS)
     from .. import api
 
     import_parts(import_)

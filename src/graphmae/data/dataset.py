@@ -150,6 +150,10 @@ class Dataset:
         """What people call the graphs of a set; None: they are just counted."""
         return None
 
+    def cells_to_show(self, nodes: Any, column: str) -> list[str]:
+        """What a column of the node table says of every node, as text; "" where the cell is empty."""
+        raise InputError(f"--show names a column of a node table, and {self.name} was not made from one")
+
     def facets(self, nodes: Any = None) -> Mapping[str, Sequence[Any] | np.ndarray]:
         """What is known of every point of a map, a node or, of sets of graphs, a graph: column → one value per point.
 

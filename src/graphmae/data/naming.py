@@ -24,6 +24,13 @@ def is_named(source: Any) -> bool:
     return isinstance(source, str | Path) or several
 
 
+def node_table(source: Any) -> Any:
+    """The node table among paths or tables that were handed over; None: there is none."""
+    pair = isinstance(source, list | tuple) and len(source) > 1
+    is_table = pair and (isinstance(source[0], str | Path | dict) or hasattr(source[0], "columns"))
+    return source[0] if is_table else None
+
+
 def section_of(sources: str | Path | Sequence[str | Path], sets: Collection[str]) -> dict[str, Any]:
     """What a recipe's [data] says for the name of one of the `sets`, the path of a graph file, or those of tables."""
     if not isinstance(sources, str | Path):

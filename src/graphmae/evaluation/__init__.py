@@ -27,8 +27,10 @@ if TYPE_CHECKING:
     from .links import EdgeSplit as EdgeSplit
     from .links import edge_embeddings as edge_embeddings
     from .links import link_scores as link_scores
+    from .links import num_pairs as num_pairs
     from .links import pair_score as pair_score
     from .links import simple_rows as simple_rows
+    from .links import simple_scores_of as simple_scores_of
     from .links import split_edges as split_edges
     from .metrics import roc_auc as roc_auc
     from .metrics import score as score
@@ -53,7 +55,7 @@ _NAMES = {
     "GraphEvaluator": "graphs",
     "linear_probes": "linear_probe",
     **dict.fromkeys(("HELD_OUT", "LINK_WAYS", "NEGATIVES", "EdgeSplit", "edge_embeddings", "link_scores"), "links"),
-    **dict.fromkeys(("pair_score", "simple_rows", "split_edges"), "links"),
+    **dict.fromkeys(("num_pairs", "pair_score", "simple_rows", "simple_scores_of", "split_edges"), "links"),
     **dict.fromkeys(("roc_auc", "score"), "metrics"),
     "neighbour_score": "neighbours",
     **dict.fromkeys(("NodeEvaluator", "walks_of"), "nodes"),

@@ -15,10 +15,11 @@ from sklearn.preprocessing import StandardScaler
 from torch import Tensor
 from torch_geometric.data import Data
 
+from ..data.bipartite import TwoSides, find_two_sides
 from ..data.edge_data import with_edges_of
 from ..runtime.errors import ConfigError, DataError, unknown
 from .linear_model import Logistic
-from .simple_links import ScorePairs, simple_scores
+from .simple_links import ScorePairs, simple_scores, simple_scores_across
 
 WAYS = ("hadamard", "concat")  # of one row for an edge
 COMBINED = "combined"
@@ -40,6 +41,7 @@ class EdgeSplit:
         graph: the graph with the training edges alone; what an encoder may be trained on.
         train, val, test: [2, M] edges.
         train_pairs, val_pairs, test_pairs: [2, M] pairs that are not edges anywhere in the graph.
+        sides: of a graph of two kinds of nodes; its pairs are between the two sides.
     """
 
     graph: Data
@@ -49,6 +51,7 @@ class EdgeSplit:
     train_pairs: Tensor
     val_pairs: Tensor
     test_pairs: Tensor
+    sides: TwoSides | None = None
 
 
 def edge_embeddings(z: Tensor, edges: Tensor, way: str = "hadamard") -> Tensor:
@@ -74,7 +77,8 @@ def split_edges(
     """Take a `share` of the edges away for the test and another for `validation`, both directions of each.
 
     Self-loops are left alone. The defaults are the published 85 / 5 / 10. Pairs that are not edges are drawn evenly
-    ("uniform") or, for validation and test, among those that share a neighbour ("hard").
+    ("uniform") or, for validation and test, among those that share a neighbour ("hard"). Where every edge goes between
+    two sides, such as users and items, so do these pairs, and hard ones are three edges apart.
 
     `held_out` says which edges are taken: drawn at "random", or by "time": the newest (`data.edge_time`) are the test,
     those before them validation. Edges take their weights, features and times with them.
@@ -101,11 +105,12 @@ def split_edges(
     test, val, train = np.split(once, np.cumsum(sizes))
     keep = np.isin(ends.min(0) * nodes + ends.max(0), train) | loops
     left = with_edges_of(data, torch.from_numpy(keep))
-    of_test, of_val, of_train = _no_edges(once, nodes, len(once), rng).split([*sizes, len(train)], dim=1)
+    sides = find_two_sides(data.edge_index, data.x)
+    of_test, of_val, of_train = _no_edges(once, nodes, len(once), rng, sides).split([*sizes, len(train)], dim=1)
     if negatives == "hard":
-        of_test, of_val = _close_pairs(once, nodes, sum(sizes), rng).split(sizes, dim=1)
+        of_test, of_val = _close_pairs(once, nodes, sum(sizes), rng, sides).split(sizes, dim=1)
     edges = {"train": _pairs(train, nodes), "val": _pairs(val, nodes), "test": _pairs(test, nodes)}
-    return EdgeSplit(left, **edges, train_pairs=of_train, val_pairs=of_val, test_pairs=of_test)
+    return EdgeSplit(left, **edges, train_pairs=of_train, val_pairs=of_val, test_pairs=of_test, sides=sides)
 
 
 def _times(data: Data, keys: np.ndarray, nodes: int) -> np.ndarray:
@@ -123,40 +128,52 @@ def _pairs(keys: np.ndarray, nodes: int) -> Tensor:
     return torch.from_numpy(np.stack(np.divmod(keys, nodes)))
 
 
-def _no_edges(edges: np.ndarray, nodes: int, count: int, rng: np.random.Generator) -> Tensor:
+def _no_edges(edges: np.ndarray, nodes: int, count: int, rng: np.random.Generator, sides: TwoSides | None) -> Tensor:
     """`count` pairs drawn evenly from all that are not edges."""
-    if nodes * (nodes - 1) / 2 - len(edges) < count:
+    if num_pairs(nodes, sides) - len(edges) < count:
         raise DataError("nearly all pairs of nodes are edges, so there is nothing to predict")
     found: np.ndarray = np.empty(0, dtype=np.int64)
     while len(found) < count:
-        drawn = np.sort(rng.integers(nodes, size=(2, 2 * count)), axis=0)
+        drawn = np.sort(
+            rng.integers(nodes, size=(2, 2 * count)) if sides is None else sides.draw(2 * count, rng), axis=0
+        )
         keys = (drawn[0] * nodes + drawn[1])[drawn[0] != drawn[1]]
         found = np.unique(np.concatenate([found, keys[~np.isin(keys, edges)]]))
     rng.shuffle(found)
     return _pairs(found[:count], nodes)
 
 
-def _close_pairs(edges: np.ndarray, nodes: int, count: int, rng: np.random.Generator) -> Tensor:
-    """`count` pairs that are not edges and share a neighbour: two neighbours of a node, nodes drawn by their pairs."""
+def num_pairs(nodes: int, sides: TwoSides | None) -> float:
+    """How many pairs of nodes could be edges."""
+    return nodes * (nodes - 1) / 2 if sides is None else sides.num_pairs
+
+
+def _close_pairs(edges: np.ndarray, nodes: int, count: int, rng: np.random.Generator, sides: TwoSides | None) -> Tensor:
+    """`count` pairs that are not edges and share a neighbour: two neighbours of a node, nodes drawn by their pairs.
+
+    Between two sides, a neighbour of either end of an edge, edges drawn by their pairs.
+    """
     ends = np.stack(np.divmod(edges, nodes))
     both = np.concatenate([ends, ends[::-1]], axis=1)
     order = np.argsort(both[0], kind="stable")
     column, degree = both[1][order], np.bincount(both[0], minlength=nodes)
     start = np.cumsum(degree) - degree
-    weight = degree * np.maximum(degree - 1, 0)
+    weight = degree * np.maximum(degree - 1, 0) if sides is None else degree[ends[0]] * degree[ends[1]]
     if not weight.sum():
         raise DataError("no two nodes share a neighbour, so there are no hard pairs; take uniform ones")
     found: np.ndarray = np.empty(0, dtype=np.int64)
     for _ in range(50):
-        middle = rng.choice(nodes, size=4 * count, p=weight / weight.sum())
-        first, second = (column[start[middle] + rng.integers(degree[middle])] for _ in range(2))
+        drawn = rng.choice(len(weight), size=4 * count, p=weight / weight.sum())
+        middle = (drawn, drawn) if sides is None else ends[:, drawn]
+        first, second = (column[start[node] + rng.integers(degree[node])] for node in middle)
         low, high = np.minimum(first, second), np.maximum(first, second)
         keys = (low * nodes + high)[low != high]
         found = np.unique(np.concatenate([found, keys[~np.isin(keys, edges)]]))
         if len(found) >= count:
             rng.shuffle(found)
             return _pairs(found[:count], nodes)
-    raise DataError(f"the graph has only {len(found)} pairs that share a neighbour and are no edge; {count} are needed")
+    near = "share a neighbour" if sides is None else "are three edges apart"
+    raise DataError(f"the graph has only {len(found)} pairs that {near} and are no edge; {count} are needed")
 
 
 def link_scores(
@@ -204,9 +221,15 @@ def pair_score(score: ScorePairs, edges: Tensor, pairs: Tensor) -> dict[str, flo
     return _scores_of(*_judged(score, edges, pairs))
 
 
+def simple_scores_of(split: EdgeSplit) -> dict[str, ScorePairs]:
+    """The simple scores that fit the graph, from its training edges."""
+    score = simple_scores if split.sides is None else simple_scores_across
+    return score(split.graph.edge_index, len(split.graph.x))
+
+
 def simple_rows(split: EdgeSplit) -> dict[str, dict[str, float]]:
     """What every simple score makes of the test edges, and all of them weighed together by the validation edges."""
-    scores: dict[str, ScorePairs] = simple_scores(split.graph.edge_index, len(split.graph.x))
+    scores: dict[str, ScorePairs] = simple_scores_of(split)
     scores["simple-together"] = Combined(list(scores.values()), split)
     return {name: pair_score(score, split.test, split.test_pairs) for name, score in scores.items()}
 

@@ -15,6 +15,7 @@ from .. import pretrained
 from ..data import REGISTRY, Dataset
 from ..data.molecules.assay import known_already
 from ..data.molecules.drawing import atoms_as_svg, largest_of
+from ..data.naming import node_table
 from ..data.open import open_dataset
 from ..finetuning import AutomaticPredictor, Committee, Predictor
 from ..finetuning.contributions import contributions
@@ -147,9 +148,7 @@ def _roles(recipe: Mapping[str, Any]) -> dict[str, Any]:
 def _node_table(recipe: Mapping[str, Any], data: Any) -> Any:
     """The node table of a run, where it has one: a path, or what was handed over."""
     if data is not None:
-        pair = isinstance(data, list | tuple) and len(data) > 1
-        is_table = pair and (isinstance(data[0], str | Path | dict) or hasattr(data[0], "columns"))
-        return data[0] if is_table else None
+        return node_table(data)
     section = recipe.get("data", {})
     return section.get({"tables": "nodes", "assay": "path"}.get(str(section.get("name")), "")) or None
 

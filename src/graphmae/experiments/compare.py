@@ -9,7 +9,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, replace
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +42,7 @@ logger = logging.getLogger("graphmae")
 TRIAL_SEED = 1_000  # settings are chosen with another seed than those reported
 EPOCHS_FOR_MEMORY = 3
 FAILURES = (GraphMAEError, torch.OutOfMemoryError)
+SETTINGS = "settings.json"  # of a comparison, in its folder
 LINK_SHARE = 0.1  # of the edges, held out
 Work = Sequence[tuple[str, str, Callable[[], Line]]]
 READ_AS: dict[str, dict[str, Any]] = {"all-layers": {"layers": "all"}, "l2": {"l2": True}, "smooth": {"smooth": 10}}
@@ -90,7 +91,7 @@ def compare(
     if arena.is_labelled:
         work += [(name, "baseline", partial(arena.baseline, name, links)) for name in arena.baselines()]
     if links and arena.has_links:
-        work.append(("adamic-adar", "baseline", arena.neighbours))
+        work.append((arena.simple_score, "baseline", arena.neighbours))
     work += [(name, "same", partial(arena.method, name, budget, links)) for name in names]
     if own and arena.is_labelled:
         known = {name: recipe for name in names if (recipe := own_recipe(name, base.data.name))}
@@ -152,10 +153,15 @@ class _Arena:
             return str(error)
         return ""
 
+    @cached_property
+    def simple_score(self) -> str:
+        """How many neighbours two nodes share, the rarer the more; in a graph with two sides, paths of three edges."""
+        return "adamic-adar" if self._split(self.seeds[0]).sides is None else "rarer-paths-of-three"
+
     def neighbours(self) -> Line:
-        """How many neighbours two nodes share, the rarer the more, which needs no embedding."""
-        rows = [evaluation.simple_rows(split)["adamic-adar"] for split in map(self._split, self.seeds)]
-        return Line("adamic-adar", "baseline", {"links": [row["roc-auc"] for row in rows]})
+        """What the edges alone say, which needs no embedding."""
+        rows = [evaluation.simple_rows(split)[self.simple_score] for split in map(self._split, self.seeds)]
+        return Line(self.simple_score, "baseline", {"links": [row["roc-auc"] for row in rows]})
 
     def baseline(self, name: str, links: bool) -> Line:
         """A row without training: raw features, averaged ones, the same encoder untrained, Weisfeiler and Lehman."""
@@ -288,7 +294,7 @@ def _finished(work: Work, facts: dict[str, Any], out: Path | None) -> list[Line]
         return [_tried(name, group, make) for name, group, make in work]
     lines = []
     with locked(out):
-        if (known := out / "settings.json").is_file() and read_json(known) != facts:
+        if (known := out / SETTINGS).is_file() and read_json(known) != facts:
             raise InputError(f"{out} holds another comparison; name a new folder with --out")
         write_json(known, facts)
         for name, group, make in work:

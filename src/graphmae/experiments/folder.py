@@ -32,7 +32,7 @@ from ..registry import IMPORTED, imported_digests
 from ..results import Result
 from ..runtime import ranks
 from ..runtime.errors import InputError, Interrupted, StopRequest
-from ..runtime.files import is_empty, locked, read_json, replacing, write_json, write_text
+from ..runtime.files import check_folder, locked, read_json, replacing, write_json, write_text
 from ..runtime.lines import line_writer
 from ..runtime.untrusted import read_object
 
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 TRIALS = "trials.json"
 INPUTS = "inputs.json"
 CODE = "code.json"
+RUN_TABLES = ("answers.csv", "tasks.csv", "split.csv", "refused.csv")
 KINDS: dict[str, Literal["comparison", "run", "model"]] = {
     "compare.json": "comparison", "result.json": "run", "config.json": "model",
 }  # fmt: skip
@@ -81,12 +82,9 @@ class RunFolder:
         resume = ranks.resumes(resume)
         if ranks.rank():
             return
-        if self.path.exists() and not self.path.is_dir():
-            raise InputError(f"{self.path} is not a folder; choose another --out")
         if self.holds_run and not resume:
             raise InputError(f"{self.path} already holds a run; pass --resume to go on with it or choose another --out")
-        if not self.holds_run and not is_empty(self.path, TRIALS):  # a search comes before the run it is for
-            raise InputError(f"{self.path} exists and is not a run; choose another --out")
+        check_folder(self.path, "a run", self.holds_run, TRIALS)  # a search comes before the run it is for
 
     @contextmanager
     def claim(
@@ -218,6 +216,10 @@ class RunFolder:
 
     def write_recipe_toml(self, text: str) -> None:
         write_text(self.recipe_toml, text)
+
+    @property
+    def holds_trials(self) -> bool:
+        return (self.path / TRIALS).is_file()
 
     def read_trials(self) -> dict[str, Any] | None:
         path = self.path / TRIALS

@@ -19,6 +19,7 @@ from torch_geometric.data import Data
 
 from .. import evaluation
 from ..config import Recipe
+from ..data.bipartite import TwoSides
 from ..evaluation.linear_model import Logistic
 from ..inference.embedding import embed_graph, pair_scorer
 from ..inference.pairs import PairEvidence, candidates, joined, keys_of, pairs_of
@@ -68,14 +69,16 @@ def predict(
     """Hide 10 % of the edges, pre-train on the others, learn to tell hidden edges from other pairs, rate candidates.
 
     Candidates are pairs with shared neighbours and pairs near each other by their embeddings, the best of each node; of
-    one `node`, all others. A pair is rated from what `PairEvidence` holds, by a logistic regression or by boosted
-    trees, whichever orders hidden edges better on pairs it was not fitted on; the same pairs give the score.
+    one `node`, all others. In a graph with two sides all are pairs of the two, three steps apart or near.
+
+    A pair is rated from what `PairEvidence` holds, by a logistic regression or by boosted trees, whichever orders
+    hidden edges better on pairs it was not fitted on; the same pairs give the score.
     """
     split = evaluation.split_edges(dataset.single_graph(), HIDDEN / 2, seed, HIDDEN / 2)
     seen = dataset.with_graph(split.graph)
     model = pretraining.pretrain_once(recipe, seen, seed, device, display=display, label="links, 10 % of edges hidden")
     with numerics(device), torch.no_grad():
-        return rated(partial(seen_by, model, device), dataset, split, k, node, seed)
+        return rated(partial(seen_by, model, device, split.sides), dataset, split, k, node, seed)
 
 
 def rated(look: Look, dataset: Any, split: evaluation.EdgeSplit, k: int, node: int | None, seed: int) -> MissingLinks:
@@ -88,31 +91,33 @@ def rated(look: Look, dataset: Any, split: evaluation.EdgeSplit, k: int, node: i
     rate, held_out = _fitted(evidence(pool), hidden)
     share_at = _calibrated(held_out, hidden)
     evidence, pool, adjacency = look(graph)
-    asked = pool if node is None else pairs_of(node, adjacency)
+    asked = pool if node is None else pairs_of(node, adjacency, split.sides)
     found = rate(evidence(asked))
     best = np.argsort(-found, kind="stable")[:k]
-    usual = np.sort(rate(evidence(_random_pairs(adjacency, seed))))
+    usual = np.sort(rate(evidence(_random_pairs(adjacency, seed, split.sides))))
     top = np.argsort(-held_out, kind="stable")[:k]
     return MissingLinks(
         asked[:, best],
         100 * share_at(found[best]),
         100 * np.searchsorted(usual, found[best]) / len(usual),
         100 * float(hidden[top].mean()),
-        100 * held.shape[1] / (nodes * (nodes - 1) / 2 - split.train.size(1)),
+        100 * held.shape[1] / (evaluation.num_pairs(nodes, split.sides) - split.train.size(1)),
     )
 
 
-def seen_by(model: Method, device: torch.device, graph: Data) -> tuple[PairEvidence, np.ndarray, csr_matrix]:
+def seen_by(
+    model: Method, device: torch.device, sides: TwoSides | None, graph: Data
+) -> tuple[PairEvidence, np.ndarray, csr_matrix]:
     """What a model sees of a graph: evidence for pairs, candidates, and the adjacency matrix."""
     z = embed_graph(model.reader, graph, device)
     adjacency = joined(graph.edge_index.numpy(), len(z))
     own = pair_scorer(model.cpu(), embed_graph(model.encoder, model.as_seen(graph), device))
-    return PairEvidence(adjacency, graph.x, z, own), candidates(adjacency, z), adjacency
+    return PairEvidence(adjacency, graph.x, z, own, sides), candidates(adjacency, z, sides=sides), adjacency
 
 
-def _random_pairs(adjacency: Any, seed: int) -> np.ndarray:
-    nodes = adjacency.shape[0]
-    pairs = np.random.default_rng(seed).integers(nodes, size=(2, RANDOM_PAIRS))
+def _random_pairs(adjacency: Any, seed: int, sides: TwoSides | None) -> np.ndarray:
+    nodes, rng = adjacency.shape[0], np.random.default_rng(seed)
+    pairs = rng.integers(nodes, size=(2, RANDOM_PAIRS)) if sides is None else sides.draw(RANDOM_PAIRS, rng)
     free = (pairs[0] != pairs[1]) & (np.asarray(adjacency[pairs[0], pairs[1]]).ravel() == 0)
     return pairs[:, free]
 
@@ -138,11 +143,35 @@ def _fitted(rows: np.ndarray, hidden: np.ndarray) -> tuple[Callable[[np.ndarray]
 
 
 def _calibrated(ratings: np.ndarray, hidden: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-    """From ratings to the share of hidden edges among candidates rated so: never falling, of 50 candidates at least."""
+    """From ratings to the share of hidden edges among candidates rated about so, higher for every higher rating.
+
+    Candidates are taken 50 at a time, and more where the share would fall otherwise; between the means of such bins the
+    share is interpolated. Above the middle of the highest bin it rises by at most one standard error of the bin's share
+    (Wilson's), below the lowest it goes towards 0.
+    """
     order = np.argsort(-ratings, kind="stable")
-    bins = [order[begin : begin + BIN] for begin in range(0, max(len(order) - BIN, 0) + 1, BIN)]
-    where, share = ([float(values[part].mean()) for part in bins] for values in (ratings, hidden))
-    return IsotonicRegression(out_of_bounds="clip").fit(where, share).predict
+    bins = [order[begin : begin + BIN] for begin in range(0, max(len(order) - BIN, 0) + 1, BIN)][::-1]
+    where, share = (np.array([values[part].mean() for part in bins]) for values in (ratings, hidden))
+    level = IsotonicRegression().fit(where, share).predict(where)
+    runs = np.split(np.arange(len(bins)), np.flatnonzero(np.diff(level) > 0) + 1)
+    middle = np.array([where[run].mean() for run in runs])
+    height = np.array([level[run[0]] for run in runs])
+    lowest, highest = (np.concatenate([bins[i] for i in runs[end]]) for end in (0, -1))
+    if height[0] == 0:  # of so many candidates none: the share is below one of them
+        height[0] = min([0.5 / len(lowest), *(height[1:2] / 2)])
+    if height[-1] == 1:
+        height[-1] = max([1 - 0.5 / len(highest), *((1 + height[-2:-1]) / 2)])
+    top, size = height[-1], len(highest)
+    spread = np.sqrt(top * (1 - top) / size + 0.25 / size**2)
+    room = (top + 0.5 / size + spread) / (1 + 1 / size) - top
+    widths = [float(np.std(ratings[part])) or 1.0 for part in (lowest, highest)]
+
+    def share_at(found: np.ndarray) -> np.ndarray:
+        below, above = np.maximum(middle[0] - found, 0), np.maximum(found - middle[-1], 0)
+        inside = np.interp(found, middle, height)
+        return (inside + room * above / (above + widths[1])) * widths[0] / (below + widths[0])
+
+    return share_at
 
 
 def _trees(width: int) -> HistGradientBoostingClassifier:

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from ..data import Dataset
 from ..runtime.environment import free_bytes
 from ..runtime.errors import InputError
+from ..runtime.files import behind_links
 from .embedding import NodeReading, check_width, embed_graph
 from .layerwise import can_stage, embed_layerwise, forward_bytes, put_in_place, written_rows
 
@@ -46,7 +47,8 @@ def embed_large(
         with tempfile.TemporaryDirectory(prefix="graphmae-") as folder:
             found = embed_layerwise(encoder, dataset.compressed(), Path(folder) / "layers", device, reading)
             return torch.from_numpy(found)  # the mapping outlives the name of its file
-    scratch = out.with_name(f".{out.name}.layers")
+    final_file = behind_links(out)
+    scratch = final_file.with_name(f".{final_file.name}.layers")
     found = embed_layerwise(encoder, dataset.compressed(), scratch, device, reading, key_of(dataset))
     if out.suffix == ".npy":
         put_in_place(found, out)

@@ -32,7 +32,7 @@ from ..data.compressed import MOST_MAPPED, CompressedGraph, FeatureRows, mapped_
 from ..data.tables import write_rows
 from ..encoders import StackedEncoder
 from ..runtime.errors import GraphMAEError, InputError
-from ..runtime.files import flush, replacing, write_json, writing
+from ..runtime.files import behind_links, flush, replacing, write_json, writing
 from .embedding import NodeReading, at_rest
 
 logger = logging.getLogger("graphmae")
@@ -304,4 +304,4 @@ def put_in_place(final: np.ndarray, out: Path) -> None:
     source = Path(str(final.filename))  # type: ignore[attr-defined]
     with writing(out):
         flush(source)
-        source.replace(out)
+        source.replace(behind_links(out))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from typing import TypeVar
+
+from .streams import is_terminal, show_progress
 
 T = TypeVar("T")
 SECONDS = 5.0  # between lines
@@ -19,15 +20,14 @@ def counted(items: Sequence[T], label: str, shown: bool = True) -> Iterator[T]:
     [3, 4]
     """
     began = last = time.monotonic()
-    on_terminal, drawn = sys.stderr.isatty(), False
+    on_terminal, drawn = is_terminal(), False
     for number, item in enumerate(items):
         now = time.monotonic()
         if shown and now - began > PATIENCE and now - last > (0.2 if on_terminal else SECONDS):
             last, drawn = now, True
             left = (now - began) / number * (len(items) - number)
             text = f"{label}: {number:,} of {len(items):,}, about {left:.0f} s left"
-            sys.stderr.write(f"\r\x1b[K{text}" if on_terminal else f"{text}\n")
-            sys.stderr.flush()
+            show_progress(f"\r\x1b[K{text}" if on_terminal else f"{text}\n")
         yield item
     if drawn and on_terminal:
-        sys.stderr.write("\r\x1b[K")
+        show_progress("\r\x1b[K")

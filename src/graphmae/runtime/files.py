@@ -8,7 +8,7 @@ import os
 import re
 import socket
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -61,7 +61,8 @@ def _megabytes(size: int) -> str:
 def replacing(path: str | Path, size: int = 0) -> Iterator[Path]:
     """A file beside `path` to write to, with the same ending. It takes the place of `path` when all went well.
 
-    A reader sees the old file or the new one, never half of one, also after a crash of the machine.
+    A reader sees the old file or the new one, never half of one, also after a crash of the machine. A link stays a
+    link: the file it points to is replaced.
 
     >>> import tempfile
     >>> target = Path(tempfile.mkdtemp()) / "z.txt"
@@ -71,19 +72,25 @@ def replacing(path: str | Path, size: int = 0) -> Iterator[Path]:
     ('whole', ['z.txt'])
     """
     path = Path(path)
-    partial = path.with_name(f".{path.name}.{os.getpid()}{PARTIAL}{path.suffix}")
+    final = behind_links(path)
+    partial = final.with_name(f".{final.name}.{os.getpid()}{PARTIAL}{path.suffix}")
     with writing(path, size):
-        path.parent.mkdir(parents=True, exist_ok=True)
+        final.parent.mkdir(parents=True, exist_ok=True)
         try:
             yield partial
             flush(partial)
-            partial.replace(path)
+            partial.replace(final)
         except BaseException:
             with suppress(OSError):  # the first error is the one to report
                 partial.unlink(missing_ok=True)
             raise
     with suppress(OSError):  # not every file system can flush a folder
-        flush(path.parent)
+        flush(final.parent)
+
+
+def behind_links(path: Path) -> Path:
+    """The file that a link points to; another path as it is."""
+    return path.resolve() if path.is_symlink() else path
 
 
 def flush(path: Path) -> None:
@@ -179,8 +186,8 @@ def remove_partial_files(folder: Path) -> None:
             file.unlink(missing_ok=True)
 
 
-def check_out(out: str | Path | None, formats: Sequence[str]) -> None:
-    """Refuse a file that could not be written in the end, before any work is done."""
+def check_out(out: str | Path | None, formats: Sequence[str], read: Iterable[str | Path] = ()) -> None:
+    """Refuse a file that could not be written in the end, or that is one of those that are `read`."""
     if out is None:
         return
     path = Path(out)
@@ -188,6 +195,28 @@ def check_out(out: str | Path | None, formats: Sequence[str]) -> None:
         raise InputError(f"--out {path}: unknown format {path.suffix!r}. Allowed: {', '.join(formats)}")
     if not path.parent.is_dir():
         raise InputError(f"{path.parent} is not a folder")
+    _check_link(path)
+    if path.exists() and not path.is_file():
+        what = "is a folder" if path.is_dir() else "is not an ordinary file"
+        raise InputError(f"--out {path} {what}; choose another file")
+    for file in read if path.exists() else ():
+        if Path(file).exists() and path.samefile(file):
+            same = "is" if str(file) == str(out) else f"is the same file as {file},"
+            raise InputError(f"--out {path} {same} a file that is read here, and it would be lost; choose another file")
+
+
+def check_folder(folder: Path, kind: str, is_ours: bool, *beside: str) -> None:
+    """Refuse a folder for results that holds anything else, but files named `beside`, or that could not be made."""
+    _check_link(folder)
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is not a folder; choose another --out")
+    if not is_ours and not is_empty(folder, *beside):
+        raise InputError(f"{folder} exists and is not {kind}; choose another --out")
+
+
+def _check_link(path: Path) -> None:
+    if path.is_symlink() and not path.exists():
+        raise InputError(f"{path} is a link to {path.readlink()}, which does not exist; choose another --out")
 
 
 def is_empty(folder: Path, *beside: str) -> bool:

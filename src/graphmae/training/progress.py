@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from types import TracebackType
 from typing import Protocol, Self
+
+from ..runtime.streams import is_terminal, show_progress
 
 
 class Display(Protocol):
@@ -37,7 +38,7 @@ class Progress:
     def start(self, label: str, epochs: int, done: int) -> None:
         self.label, self.epochs, self.first = label, epochs, done
         self.began = self.shown = time.monotonic()
-        self._bar = _Bar(label, epochs, done) if sys.stderr.isatty() else None
+        self._bar = _Bar(label, epochs, done) if is_terminal() else None
 
     def update(self, epoch: int, loss: float, lr: float) -> None:
         now = time.monotonic()
@@ -47,11 +48,10 @@ class Progress:
             self._bar.update(epoch, f"loss {loss:.4f}  lr {lr:.1e}  {rate:.1f} epochs/s")
         elif now - self.shown >= self.between or epoch == self.epochs:
             self.shown = now
-            sys.stderr.write(
+            show_progress(
                 f"{self.label}: epoch {epoch}/{self.epochs}  loss {loss:.4f}  lr {lr:.1e}  "
                 f"{rate:.1f} epochs/s  {_clock(left)} left\n"
             )
-            sys.stderr.flush()
 
     def stop(self) -> None:
         if self._bar:

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from ...runtime.environment import package_version
 from ...runtime.errors import DataError, InputError, unknown
-from ...runtime.files import LOCK, locked, write_json
+from ...runtime.files import LOCK, check_folder, locked, write_json
 from ...runtime.untrusted import read_object
 from ..compressed import CompressedGraph
 from ..dataset import Dataset
@@ -26,7 +26,7 @@ from ..tables.identity import MOST_UNKNOWN, guess_ends
 from ..tables.report import Report, count
 from .dataset import StoredGraph
 from .keys import RowOf, keys_of
-from .layout import BUILDING, FORMAT, HEADER, KIND, NOTE, SPLITS, GrowingArray, write_array
+from .layout import BUILDING, FORMAT, HEADER, KIND, NOTE, SPLITS, GrowingArray, is_store, write_array
 from .nodes_table import FeatureWriter, NodeTable, Progress, ids_are_numbers, scale_of
 from .raw import RawFeatures, RawGraph
 from .sorting import Buckets
@@ -284,11 +284,7 @@ def _identity(source: Any) -> dict[str, Any]:
 def _claimed(folder: Path, made_of: dict[str, Any]) -> Iterator[StoredGraph | None]:
     """The folder for this process alone; the graph that is in it, where it was made of the same. What an interrupted
     attempt left is removed, and it begins again."""
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"{folder} is a file; choose a folder with --out")
-    ours = (folder / HEADER).is_file() or (folder / BUILDING / NOTE).is_file()
-    if not ours and folder.exists() and any(file.name != LOCK for file in folder.iterdir()):
-        raise InputError(f"{folder} exists and is not a graph store; choose another --out")
+    check_folder(folder, "a graph store", is_store(folder))
     with locked(folder):
         if (folder / HEADER).is_file():
             if read_object(folder / HEADER).get("made_of") != made_of:

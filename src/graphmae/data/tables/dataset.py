@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from ...runtime.errors import DataError
+from ...runtime.errors import DataError, InputError, unknown
 from ..edge_data import EDGE_KEYS, with_loops
 from ..nodes import NodeDataset
 from .cells import as_text, floats, is_missing, is_numeric, strings
@@ -114,6 +114,15 @@ class TableGraph(NodeDataset):
             return {key: value for key, value in super().facets().items() if key in ("neighbours", "split")}
         return {**super().facets(), **({} if nodes is None else table_facets(nodes, self))}
 
+    def cells_to_show(self, nodes: Any, column: str) -> list[str]:
+        if nodes is None:
+            return super().cells_to_show(nodes, column)
+        table = read_table(nodes, lambda names: [self.id_name])
+        if column not in table.column_names:
+            raise InputError(f"{unknown('column', column, table.column_names)} (--show)")
+        cells = table.column(column).take(_rows_of_nodes(table, self))
+        return [text or "" for text in _facet(cells.cast(pa.string()) if is_numeric(cells.type) else cells)]
+
     def label_names(self) -> tuple[str, Sequence[str]]:
         return names_of(self.treatment).get("label") or "class", self.classes
 
@@ -141,10 +150,7 @@ def table_facets(nodes: Any, graph: TableGraph) -> dict[str, Sequence[Any] | np.
     table = read_table(nodes, lambda names: [graph.id_name])
     if graph.id_name not in table.column_names:
         return {}
-    place, first = graph.nodes_of(table.column(graph.id_name)), dict[int, int]()
-    for row, node in enumerate(place.tolist()):
-        first.setdefault(node, row)
-    rows = pa.array([first.get(node) for node in range(int(graph.graphs[0].num_nodes))], pa.int64())
+    rows = _rows_of_nodes(table, graph)
     known = {graph.id_name, names_of(graph.treatment).get("label"), names_of(graph.treatment).get("split")}
     out: dict[str, Sequence[Any] | np.ndarray] = {}
     for name in table.column_names:
@@ -152,6 +158,14 @@ def table_facets(nodes: Any, graph: TableGraph) -> dict[str, Sequence[Any] | np.
             cells = table.column(name).take(rows)
             out[name] = _facet(cells)
     return out
+
+
+def _rows_of_nodes(table: pa.Table, graph: TableGraph) -> pa.Array:
+    """For every node of the graph its first row in the table; null where it has none."""
+    first = dict[int, int]()
+    for row, node in enumerate(graph.nodes_of(table.column(graph.id_name)).tolist()):
+        first.setdefault(node, row)
+    return pa.array([first.get(node) for node in range(int(graph.graphs[0].num_nodes))], pa.int64())
 
 
 def _facet(cells: pa.ChunkedArray) -> Sequence[Any] | np.ndarray:
