@@ -1,4 +1,4 @@
-"""What has moved since training is reported as docs/own-graph.md says: three times as many or as few neighbours, too."""
+"""What has moved since training is reported as docs/own-graph.md says, three times as many or as few neighbours too."""
 
 from __future__ import annotations
 

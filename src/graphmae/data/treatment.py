@@ -23,6 +23,8 @@ OF_COLUMNS: dict[str, dict[str, Any]] = {
     "vector": {"mean": [float], "std": float, "says_missing": bool},
     "ignore": {},
 }  # fmt: skip
+KIND_WAS_SET = {"kind_was_set?": bool}  # by the user: such a column is a feature on purpose
+OF_COLUMNS = {kind: {**learned, **KIND_WAS_SET} for kind, learned in OF_COLUMNS.items()}
 MOMENTS = {"mean": [float], "std": [float]}
 STATISTICS = {
     "nodes": int,

@@ -135,6 +135,8 @@ def fit_column(
         )
     if kind is not None and column.kind == "ignore":
         raise DataError(f"column {name!r} cannot be read as {kind}: {column.note}")
+    if kind is not None:
+        column = replace(column, learned={**column.learned, "kind_was_set": True})
     return replace(column, remarks=(*column.remarks, why)) if why else column
 
 

@@ -14,6 +14,7 @@ from . import dates, notation
 from .cells import as_text, is_missing
 from .dates import DAY, MONTH
 from .notation import COMMA, POINT, Reading
+from .report import toml_key
 
 NOTATIONS = {POINT: "1,234.5", COMMA: "1.234,5", DAY: "31/12/2021", MONTH: "12/31/2021"}  # each with an example
 NUMBERS_AMONG_TEXT = 0.9  # a text column with this share of numbers is a column of numbers with some broken cells
@@ -89,7 +90,7 @@ def reading_of(
         return asked, ()
     found = _reading(as_text(values.filter(pa.array(~missing))), 1e-9)
     remarks, how = found.remarks, 'data.kinds = { %s = "%s" }'
-    key = name if name.replace("_", "").isalnum() and name.isascii() else f'"{name}"'
+    key = toml_key(name)
     if found.clash:
         first, second = found.clash
         raise DataError(
