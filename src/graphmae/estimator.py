@@ -293,7 +293,7 @@ class _Embedded:
         """Refuse a column that says the same as `y`: pre-training has seen it, at the nodes held out too."""
         nodes, first = np.unique(places, return_index=True)
         nodes, first = nodes[nodes >= 0], first[nodes >= 0]
-        for target in y[first].reshape(len(first), -1).T:
+        for target in y.reshape(len(y), -1)[first].T:
             for leak in find_leaks(self.columns, self.features[nodes], target, "y"):
                 kinds = json.dumps(dict.fromkeys(leak.columns, "ignore"), ensure_ascii=False)
                 hint = f'columns={{"kinds": {kinds}}}'

@@ -69,7 +69,9 @@ def find_leaks(columns: Sequence[Column], x: np.ndarray, y: np.ndarray, label: s
         classes = np.unique(numbers, return_inverse=True)[1]
     many, leaks, parts = int(classes.max()) + 1, dict[str, Leak](), list[Evidence]()
     are_numbers = numbers is not None and many > MAX_CLASSES_AS_NUMBERS
-    are_classes = 1 < many <= max(2, len(y) // 2)
+    are_classes = many <= max(2, len(y) // 2)
+    if many < 2:
+        return []
     for evidence in _evidence_of(columns, x, classes, classes if numbers is None else numbers):
         name, rows = evidence.column.name, evidence.has_value
         if rows.sum() < MIN_ROWS or (name in leaks and leaks[name].is_same):
@@ -113,11 +115,14 @@ def _as_numbers(y: np.ndarray) -> np.ndarray | None:
 
 
 def _evidence_of(columns: Sequence[Column], x: np.ndarray, classes: np.ndarray, y: np.ndarray) -> Iterator[Evidence]:
-    """Every feature that may tell something: all but most words of a text, which would take long one by one."""
-    begin = 0
-    for column in columns:
-        block = x[:, begin : begin + column.width]
-        begin += column.width
+    """Every feature that may tell something. Of words and columns of 0 and 1 there may be thousands that do not."""
+    begins = np.cumsum([0, *(column.width for column in columns)])
+    flags = [number for number, column in enumerate(columns) if column.kind == "boolean" and column.width == 1]
+    idle = {flags[i] for i in (~_may_tell(x[:, begins[flags]] != 0, classes, y)).nonzero()[0]} if flags else set()
+    for number, column in enumerate(columns):
+        if number in idle:
+            continue
+        block = x[:, begins[number] : begins[number + 1]]
         has_value = np.ones(len(x), dtype=bool)
         if column.learned.get("says_missing"):
             has_value = block[:, -1] == 0
@@ -140,9 +145,11 @@ def _may_tell(words: np.ndarray, classes: np.ndarray, y: np.ndarray) -> np.ndarr
     sizes = np.bincount(classes)
     here = words.T.astype(np.float32) @ np.eye(len(sizes), dtype=np.float32)[classes]  # [words, classes]
     tells = here.max(1) + (sizes - here).max(1)
-    is_told = np.maximum(here, sizes - here).sum(1)
+    tells = (tells - sizes.max()) / (len(y) - sizes.max())
+    usual = np.maximum(here.sum(1), len(y) - here.sum(1))
+    is_told = (np.maximum(here, sizes - here).sum(1) - usual) / np.maximum(len(y) - usual, 1)
     cuts = np.diff(words[np.argsort(y, kind="stable")], axis=0).sum(0)
-    return (np.maximum(tells, is_told) >= MIN_AGREEMENT * len(y)) | (cuts == 1)
+    return (np.maximum(tells, is_told) >= MIN_GAIN) | (cuts == 1)
 
 
 def _compare_classes(evidence: Evidence, classes: np.ndarray, label: str) -> Leak | None:
