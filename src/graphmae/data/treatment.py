@@ -15,7 +15,8 @@ STEPS = (2, 3, 4)  # of random walks whose return is counted
 STRUCTURE = ("degree", "neighbours' degree", *(f"return in {k} steps" for k in STEPS))
 OF_COLUMNS: dict[str, dict[str, Any]] = {
     "number": {
-        "mean": float, "std": float, "logarithmic": bool, "says_missing": bool, "notation?": str, "usual?": float
+        "mean": float, "std": float, "logarithmic": bool, "says_missing": bool, "notation?": str, "usual?": float,
+        "codes_for_missing?": [float],
     },
     "boolean": {"says_missing": bool},
     "category": {"levels": [str], "other": bool, "says_missing": bool, "folded?": bool, "salt?": str},

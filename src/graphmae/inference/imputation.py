@@ -88,7 +88,12 @@ def impute(
 
 
 def _can_be_filled(column: Column, table: pa.Table) -> bool:
-    return column.kind in FILLED and bool(is_missing(table.column(column.name)).any())
+    return column.kind in FILLED and bool(_is_empty(column, table.column(column.name)).any())
+
+
+def _is_empty(column: Column, values: pa.ChunkedArray) -> np.ndarray:
+    """[rows]: cells without a value, or with a number that means "missing", such as -999."""
+    return is_missing(values) | column.stands_for_missing(values)
 
 
 def _fill(
@@ -106,7 +111,7 @@ def _fill(
     if column.kind == "category":
         known = known & block.any(1)  # not levels that were never seen in training
     learned_from = np.random.default_rng(0).permutation(known.nonzero()[0])[:most]
-    ask = is_missing(values).nonzero()[0]
+    ask = _is_empty(column, values).nonzero()[0]
     if column.kind == "number":
         numbers = column.numbers(values)[learned_from]
         logarithmic = bool(column.learned.get("logarithmic"))

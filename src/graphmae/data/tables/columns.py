@@ -18,14 +18,16 @@ import pyarrow.compute as pc
 from ...runtime.errors import DataError, unknown
 from . import words
 from .cells import as_text, floats, folded, is_missing, is_numeric, strings
+from .codes import codes_for_missing, look_like_days
 from .dates import DAY, MONTH
 from .habits import NOTATIONS, Habits, is_text, reading_of
 from .kinds import FALSE, KINDS, TRUE, infer_kind
 from .notation import COMMA
 from .privacy import hashed, hide
-from .report import count, some
+from .report import count, set_kind, some
 
 MOST_CATEGORIES = 256
+MIN_STEPS = 4096  # of 64-bit numbers between the smallest and the largest of a column, beyond 9e15
 LENGTH = 2.0  # of a row of text or of a vector; a number or a category has about 1
 
 
@@ -81,7 +83,14 @@ class Column:
 
     def numbers(self, values: pa.ChunkedArray) -> np.ndarray:
         """The cells of a column of numbers, [rows] float64, in the notation they were learned in; NaN where none."""
-        return floats(values, self.learned.get("notation", ""))
+        return _numbers(values, self.learned)
+
+    def stands_for_missing(self, values: pa.ChunkedArray) -> np.ndarray:
+        """[rows]: cells with a number that means "missing" in this column, such as -999."""
+        codes = self.learned.get("codes_for_missing")
+        if not codes:
+            return np.zeros(len(values), dtype=bool)
+        return np.isin(floats(values, self.learned.get("notation", "")), codes)
 
     def spellings(self, values: pa.ChunkedArray) -> np.ndarray:
         """The cells of a category as its levels are written, [rows] of str; others as they are."""
@@ -126,7 +135,8 @@ def fit_column(
         notation, remarks = "", tuple[str, ...]()
         if is_text(values.type):
             notation, remarks = reading_of(name, values, missing, chosen, habits)
-        column = replace(_fit_number(name, values, missing, notation), remarks=remarks)
+        column = _fit_number(name, values, missing, notation, kind is not None)
+        column = replace(column, remarks=(*remarks, *column.remarks))
     elif chosen == "text":
         column = _fit_text(name, values, missing, most_words)
     else:
@@ -146,16 +156,34 @@ def _share(missing: np.ndarray) -> str:
 
 
 def _moments(numbers: np.ndarray) -> tuple[float, float]:
-    return float(numbers.mean()), float(numbers.std())
+    size = float(np.abs(numbers).max())
+    if 1e-100 < size < 1e100 or not size:
+        return float(numbers.mean()), float(numbers.std())
+    return float((numbers / size).mean() * size), float((numbers / size).std() * size)  # squares of 1e-300 are 0
 
 
-def _fit_number(name: str, values: pa.ChunkedArray, missing: np.ndarray, notation: str) -> Column:
+def _numbers(values: pa.ChunkedArray, learned: Mapping[str, Any]) -> np.ndarray:
+    numbers = floats(values, learned.get("notation", ""))
+    if codes := learned.get("codes_for_missing"):
+        numbers = np.where(np.isin(numbers, codes), np.nan, numbers)
+    return numbers
+
+
+def _fit_number(name: str, values: pa.ChunkedArray, missing: np.ndarray, notation: str, was_asked: bool) -> Column:
     numbers = floats(values, notation)
     usable = np.isfinite(numbers)
     if not usable.any():
         return Column(name, "ignore", note="ignored: no cell is a number")
     broken = int((~usable & ~missing).sum())
+    are_plain = notation not in (DAY, MONTH) and (is_numeric(values.type) or is_text(values.type))
+    codes, remarks = list[float](), tuple[str, ...]()
+    if are_plain and not was_asked:
+        codes, found = codes_for_missing(numbers[usable])
+        remarks = tuple(f"{text}: counted as missing; {set_kind(name, 'number')} keeps them" for text in found)
+        usable &= ~np.isin(numbers, codes)
     there = numbers[usable]
+    if are_plain and look_like_days(there):
+        remarks += (f"numbers such as {there[0]:.0f} look like days: as 2020-01-31 they would be read as dates",)
     # Counts and amounts spread over orders of magnitude: on a logarithmic scale the small ones count too.
     low, high = float(there.min()), float(there.max())
     logarithmic = low >= 0 and 100 < high < 1e300 and high > 100 * max(float(np.median(there)), 1.0)
@@ -165,7 +193,12 @@ def _fit_number(name: str, values: pa.ChunkedArray, missing: np.ndarray, notatio
         alike = pc.count_distinct(values).as_py() == 1
         why = "the same number in every row" if alike else "numbers too large to tell apart, like ids"
         return Column(name, "ignore", note=f"ignored: {why}")
+    if max(abs(low), abs(high)) >= 2.0**53 and high - low < MIN_STEPS * np.spacing(max(abs(low), abs(high))):
+        why = f"numbers beyond 9e15 that are too close together to be told apart ({low:.16g} to {high:.16g})"
+        return Column(name, "ignore", note=f"ignored: {why}; subtract the smallest one")
     learned: dict[str, Any] = {"mean": mean, "std": std or 1.0, "logarithmic": logarithmic}
+    if codes:
+        learned["codes_for_missing"] = codes
     learned["says_missing"] = says_missing
     if notation:
         learned["notation"] = notation
@@ -173,11 +206,11 @@ def _fit_number(name: str, values: pa.ChunkedArray, missing: np.ndarray, notatio
     scale = {DAY: "dates, ", MONTH: "dates, ", COMMA: "with decimal commas, "}.get(notation, "") + scale
     plural = "cell is not a finite number" if broken == 1 else "cells are not finite numbers"
     repaired = f"{broken:,} {plural} in {name!r}, counted as missing" if broken else ""
-    return Column(name, "number", learned, scale + _share(~usable), repaired)
+    return Column(name, "number", learned, scale + _share(~usable), repaired, remarks)
 
 
 def _encode_number(values: pa.ChunkedArray, learned: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray]:
-    numbers = floats(values, learned.get("notation", ""))
+    numbers = _numbers(values, learned)
     missing = ~np.isfinite(numbers)
     numbers = np.where(missing, 0.0, np.clip(numbers, -1e150, 1e150))
     if learned["logarithmic"]:

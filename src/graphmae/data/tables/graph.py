@@ -275,7 +275,13 @@ def _features(
 
 def _check_cells(column: Column, values: pa.ChunkedArray, missing: np.ndarray, report: Report) -> None:
     """Say which cells of new data do not mean what the column meant in training; refuse a column of nothing else."""
-    there = ~is_missing(values)
+    codes = column.stands_for_missing(values)
+    if codes.any():
+        shown = " or ".join(f"{code:g}" for code in column.learned["codes_for_missing"])
+        report.repair(
+            f"{count(int(codes.sum()), 'cell')} of {column.name!r}: {shown} counts as missing, as in training"
+        )
+    there = ~is_missing(values) & ~codes
     unread = there & (column.unknown(values) if column.kind == "category" else missing)
     lost = int(unread.sum())
     if not lost:

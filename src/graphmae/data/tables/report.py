@@ -96,6 +96,11 @@ def toml_key(name: str) -> str:
     return name if name.replace("_", "").isalnum() and name.isascii() else json.dumps(name, ensure_ascii=False)
 
 
+def set_kind(name: str, kind: str) -> str:
+    """The setting that decides what kind a column is."""
+    return f'data.kinds = {{ {toml_key(name)} = "{kind}" }}'
+
+
 def count(number: int, what: str, plural: str = "") -> str:
     """'1 edge', '2,000 edges'."""
     return f"{number:,} {what if number == 1 else plural or what + 's'}"
