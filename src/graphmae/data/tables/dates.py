@@ -71,9 +71,10 @@ def _remarks(cells: pa.ChunkedArray) -> tuple[str, ...]:
     if short.any():
         years = np.where(short, _whole(pc.struct_field(parts, "year")), -1)
         highest, lowest = (np.where(short & here, years, -1) for here in (years < PIVOT, years >= PIVOT))
-        examples = [(highest, "2000 to 2068"), (lowest, "1969 to 1999")]
         said = [
-            f"{text[int(each.argmax())].as_py()!r} is of {century}" for each, century in examples if each.max() >= 0
+            f"{text[int(each.argmax())].as_py()!r} is read as {each.max() + century}"
+            for each, century in ((highest, 2000), (lowest, 1900))
+            if each.max() >= 0
         ]
         found.append(f"{int(short.sum()):,} years have two digits: {' and '.join(said)}; write four to be sure")
     zones = pc.struct_field(pc.extract_regex(text, rf"\d{TIME}"), "zone")

@@ -278,9 +278,8 @@ def _check_cells(column: Column, values: pa.ChunkedArray, missing: np.ndarray, r
     codes = column.stands_for_missing(values)
     if codes.any():
         shown = " or ".join(f"{code:g}" for code in column.learned["codes_for_missing"])
-        report.repair(
-            f"{count(int(codes.sum()), 'cell')} of {column.name!r}: {shown} counts as missing, as in training"
-        )
+        cells = count(int(codes.sum()), "cell")
+        report.repair(f"{cells} of {column.name!r}: {shown} counts as missing, as in training")
     there = ~is_missing(values) & ~codes
     unread = there & (column.unknown(values) if column.kind == "category" else missing)
     lost = int(unread.sum())
