@@ -194,7 +194,7 @@ def _fit_number(name: str, values: pa.ChunkedArray, missing: np.ndarray, notatio
         why = "the same number in every row" if alike else "numbers too large to tell apart, like ids"
         return Column(name, "ignore", note=f"ignored: {why}")
     if max(abs(low), abs(high)) >= 2.0**53 and high - low < MIN_STEPS * np.spacing(max(abs(low), abs(high))):
-        why = f"numbers beyond 9e15 that are too close together to be told apart ({low:.16g} to {high:.16g})"
+        why = f"numbers beyond 9e15 too close together to tell apart ({low:.16g} to {high:.16g})"
         return Column(name, "ignore", note=f"ignored: {why}; subtract the smallest one")
     learned: dict[str, Any] = {"mean": mean, "std": std or 1.0, "logarithmic": logarithmic}
     if codes:
