@@ -54,6 +54,7 @@ def ages(code: float | None = None, every: int = 7, empty: int = 8) -> np.ndarra
 def test_a_code_for_missing_is_not_a_number(code: float, friends: pandas.DataFrame) -> None:
     """-999 among ages counted as an age: the real ages were all at 0.54 to 0.58, and the mean was -113."""
     values = ages(code) if code != -9 else np.where(np.arange(ROWS) % 7, np.arange(ROWS) % 5 + 1.0, -9)
+    values[3] = np.nan
     real = np.isfinite(values) & (values != code)
     graph = gm.data.from_tables(people(age=values), friends, quiet=True)
     plain = (values - values[real].mean()) / values[real].std()
@@ -223,3 +224,11 @@ def test_the_log_of_a_training_has_these_notes(caplog: pytest.LogCaptureFixture,
     with caplog.at_level(logging.INFO):
         gm.data.from_tables(people(age=ages(-999)), friends)
     assert any("42 cells are -999" in record.getMessage() for record in caplog.records)
+
+
+def test_a_code_that_is_new_is_asked_about(caplog: pytest.LogCaptureFixture, friends: pandas.DataFrame) -> None:
+    """Tonight's table has -999 where the table of training had ages: they were ages 56 deviations away."""
+    first = gm.data.from_tables(people(age=ages()), friends, quiet=True)
+    gm.data.from_tables(people(age=ages(-999, every=50)), friends, treatment=first.treatment)
+    said = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
+    assert any("'age': 6 cells are -999" in text and "Does that mean missing?" in text for text in said), said

@@ -255,3 +255,25 @@ def test_a_column_called_like_a_target_is_asked_about(name: str, caplog: pytest.
     gm.data.from_tables(people, edges, kinds={name: "number"})  # on purpose
     gm.data.from_tables(people, edges, label=name)
     assert warnings_of(caplog) == []
+
+
+def test_a_graph_on_disk_is_guarded_as_well(tmp_path: Path) -> None:
+    """`graphmae store` makes features of the same columns: a copy of the label is refused there, too."""
+    draw = np.random.default_rng(0)
+    y = classes("four words", draw)
+    people, edges = tables({**honest(y, draw), "topic": y, "topic2": codes(y) + 1}, draw)
+    people.to_csv(tmp_path / "n.csv", index=False)
+    edges.to_csv(tmp_path / "e.csv", index=False)
+    words = ("store", tmp_path / "n.csv", tmp_path / "e.csv", "--out", tmp_path / "s")
+    done = graphmae(*words, "--label", "topic")
+    assert done.returncode == 2 and "'topic2' says the same as the label 'topic'" in done.stderr, done.stderr
+    people.drop(columns="topic2").to_csv(tmp_path / "n.csv", index=False)
+    assert graphmae(*words, "--label", "topic").returncode == 0
+
+
+def test_a_label_of_numbers_says_what_to_do(tmp_path: Path) -> None:
+    """`--label views`: "numbers to predict cannot be evaluated here", and no way on."""
+    draw = np.random.default_rng(0)
+    people, edges = tables({"views": draw.normal(size=ROWS), "age": draw.integers(1, 99, ROWS)}, draw)
+    with pytest.raises(DataError, match=r'data\.kinds = \{ views = "ignore" \}, and fit a regression'):
+        gm.data.from_tables(people, edges, label="views")

@@ -92,6 +92,15 @@ class Column:
             return np.zeros(len(values), dtype=bool)
         return np.isin(floats(values, self.learned.get("notation", "")), codes)
 
+    def new_codes(self, values: pa.ChunkedArray) -> list[str]:
+        """A sentence for each number of new cells that seems to mean "missing", and was no such in training."""
+        if self.kind != "number" or self.learned.get("kind_was_set"):
+            return []
+        if not _are_plain(values, self.learned.get("notation", "")):
+            return []
+        numbers = self.numbers(values)
+        return codes_for_missing(numbers[np.isfinite(numbers)])[1]
+
     def spellings(self, values: pa.ChunkedArray) -> np.ndarray:
         """The cells of a category as its levels are written, [rows] of str; others as they are."""
         texts, places = strings(values), _places(values, self.learned)
@@ -169,20 +178,24 @@ def _numbers(values: pa.ChunkedArray, learned: Mapping[str, Any]) -> np.ndarray:
     return numbers
 
 
+def _are_plain(values: pa.ChunkedArray, notation: str) -> bool:
+    """Whether the numbers of a column are neither dates nor times."""
+    return notation not in (DAY, MONTH) and (is_numeric(values.type) or is_text(values.type))
+
+
 def _fit_number(name: str, values: pa.ChunkedArray, missing: np.ndarray, notation: str, was_asked: bool) -> Column:
     numbers = floats(values, notation)
     usable = np.isfinite(numbers)
     if not usable.any():
         return Column(name, "ignore", note="ignored: no cell is a number")
     broken = int((~usable & ~missing).sum())
-    are_plain = notation not in (DAY, MONTH) and (is_numeric(values.type) or is_text(values.type))
     codes, remarks = list[float](), tuple[str, ...]()
-    if are_plain and not was_asked:
+    if _are_plain(values, notation) and not was_asked:
         codes, found = codes_for_missing(numbers[usable])
         remarks = tuple(f"{text}: counted as missing; {set_kind(name, 'number')} keeps them" for text in found)
         usable &= ~np.isin(numbers, codes)
     there = numbers[usable]
-    if are_plain and look_like_days(there):
+    if _are_plain(values, notation) and look_like_days(there):
         remarks += (f"numbers such as {there[0]:.0f} look like days: as 2020-01-31 they would be read as dates",)
     # Counts and amounts spread over orders of magnitude: on a logarithmic scale the small ones count too.
     low, high = float(there.min()), float(there.max())

@@ -24,7 +24,7 @@ from .drift import Drift
 from .edge_columns import EdgeColumns
 from .edge_features import edge_feature_names, node_features
 from .identity import positions
-from .leaks import find_leaks, set_ignored
+from .leaks import label_values, report_leaks
 from .reading import read_table
 from .report import Report
 from .structure import NAMES, standardised
@@ -127,20 +127,8 @@ class TableGraph(NodeDataset):
         """Warn of columns that tell the label; refuse one that says the same, with what to do about it."""
         graph = self.graphs[0]
         known = (graph.y >= 0).numpy()
-        names = pa.chunked_array([pa.array(self.classes, pa.string())])
-        numbers = floats(names)
-        texts = np.array(self.classes, dtype=object) if np.isnan(numbers).any() else numbers
-        label = f"the label {self.label_names()[0]!r}"
-        for leak in find_leaks(self.columns, graph.x.numpy()[known], texts[graph.y.numpy()[known]], label):
-            remedy = set_ignored(leak.columns)
-            if leak.is_same:
-                raise DataError(
-                    f"{self.report.name}: {leak.sentence}, so scores would be those of the column. {advice}: {remedy}. "
-                    'To keep it as a feature, name its kind there instead of "ignore"'
-                )
-            text = f"{leak.sentence}. If it is made from the label, leave it out: {remedy}"
-            if text not in self.report.warnings:
-                self.report.warn(text)
+        y = label_values(self.classes)[graph.y.numpy()[known]]
+        report_leaks(self.columns, graph.x.numpy()[known], y, self.label_names()[0], advice, self.report)
 
     @property
     def feature_names(self) -> list[str]:

@@ -280,6 +280,8 @@ def _check_cells(column: Column, values: pa.ChunkedArray, missing: np.ndarray, r
         shown = " or ".join(f"{code:g}" for code in column.learned["codes_for_missing"])
         cells = count(int(codes.sum()), "cell")
         report.repair(f"{cells} of {column.name!r}: {shown} counts as missing, as in training")
+    for text in column.new_codes(values):
+        report.warn(f"column {column.name!r}: {text}. Does that mean missing? Training had no such cells: empty them")
     there = ~is_missing(values) & ~codes
     unread = there & (column.unknown(values) if column.kind == "category" else missing)
     lost = int(unread.sum())

@@ -13,7 +13,7 @@ from torch import Tensor
 from ...runtime.errors import unknown
 from .cells import as_text, folded, is_missing, strings
 from .columns import distinct_levels, spellings_merged
-from .report import Report, count, some
+from .report import Report, count, set_kind, some
 
 MOST_CLASSES = 1000
 RARE = 3  # nodes of a class, below which it may be a slip of the pen
@@ -32,7 +32,8 @@ def read_labels(values: pa.ChunkedArray, name: str, report: Report) -> tuple[np.
     elif len(classes) > min(MOST_CLASSES, max(2, known.sum() // 2)):
         report.problem(
             f"the label column {name!r} has {len(classes):,} different values in {known.sum():,} rows (such as "
-            f"{some(classes)}): labels are classes; numbers to predict cannot be evaluated here"
+            f"{some(classes)}): labels are classes. To predict numbers, keep the column out of the features with "
+            f"{set_kind(name, 'ignore')}, and fit a regression on the embeddings"
         )
     y = np.full(len(values), -1, dtype=np.int64)
     y[known] = numbers

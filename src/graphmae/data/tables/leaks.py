@@ -12,9 +12,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 from scipy.special import gammaln
 from scipy.stats import rankdata
 
+from ...runtime.errors import DataError
+from .cells import floats
 from .columns import Column
 from .report import Report, toml_key
 
@@ -90,6 +93,22 @@ def find_leaks(columns: Sequence[Column], x: np.ndarray, y: np.ndarray, label: s
     return list(leaks.values())
 
 
+def report_leaks(
+    columns: Sequence[Column], x: np.ndarray, y: np.ndarray, label: str, advice: str, report: Report
+) -> None:
+    """Warn of columns that tell the column `label`; refuse one that says the same, with what to do about it."""
+    for leak in find_leaks(columns, x, y, f"the label {label!r}"):
+        remedy = set_ignored(leak.columns)
+        if leak.is_same:
+            raise DataError(
+                f"{report.name}: {leak.sentence}, so scores would be those of the column. {advice}: {remedy}. "
+                'To keep it as a feature, name its kind there instead of "ignore"'
+            )
+        text = f"{leak.sentence}. If it is made from the label, leave it out: {remedy}"
+        if text not in report.warnings:
+            report.warn(text)
+
+
 def warn_of_targets(columns: Sequence[Column], report: Report) -> None:
     """Warn of features that are called as what is predicted, where no label was named and nobody set their kind."""
     for column in columns:
@@ -98,6 +117,12 @@ def warn_of_targets(columns: Sequence[Column], report: Report) -> None:
                 f"the column {column.name!r} becomes a feature. If it is what you want to predict, keep it out: "
                 f"--label {column.name} for classes, {set_ignored([column.name])} for numbers"
             )
+
+
+def label_values(classes: Sequence[str]) -> np.ndarray:
+    """The names of classes as numbers, where all of them are numbers."""
+    numbers = floats(pa.chunked_array([pa.array(classes, pa.string())]))
+    return np.array(classes, dtype=object) if np.isnan(numbers).any() else numbers
 
 
 def set_ignored(names: Sequence[str]) -> str:
