@@ -14,6 +14,7 @@ from scipy.stats import t as student
 from ..data import TableGraph
 from ..data.tables.cells import is_missing, is_numeric, strings
 from ..data.tables.columns import Column
+from ..data.tables.numbers import stand_for_missing
 from ..methods import GraphMAE
 from ..runtime.counting import counted
 from ..runtime.errors import InputError
@@ -93,7 +94,7 @@ def _can_be_filled(column: Column, table: pa.Table) -> bool:
 
 def _is_empty(column: Column, values: pa.ChunkedArray) -> np.ndarray:
     """[rows]: cells without a value, or with a number that means "missing", such as -999."""
-    return is_missing(values) | column.stands_for_missing(values)
+    return is_missing(values) | stand_for_missing(values, column.learned)
 
 
 def _fill(

@@ -18,11 +18,11 @@ import pyarrow.compute as pc
 from ...runtime.errors import DataError, unknown
 from . import words
 from .cells import as_text, floats, folded, is_missing, is_numeric, strings
-from .codes import codes_for_missing, look_like_days
 from .dates import DAY, MONTH
 from .habits import NOTATIONS, Habits, is_text, reading_of
 from .kinds import FALSE, KINDS, TRUE, infer_kind
 from .notation import COMMA
+from .numbers import are_plain, codes_for_missing, encode_number, look_like_days, moments, read_numbers
 from .privacy import hashed, hide
 from .report import count, set_kind, some
 
@@ -83,23 +83,7 @@ class Column:
 
     def numbers(self, values: pa.ChunkedArray) -> np.ndarray:
         """The cells of a column of numbers, [rows] float64, in the notation they were learned in; NaN where none."""
-        return _numbers(values, self.learned)
-
-    def stands_for_missing(self, values: pa.ChunkedArray) -> np.ndarray:
-        """[rows]: cells with a number that means "missing" in this column, such as -999."""
-        codes = self.learned.get("codes_for_missing")
-        if not codes:
-            return np.zeros(len(values), dtype=bool)
-        return np.isin(floats(values, self.learned.get("notation", "")), codes)
-
-    def new_codes(self, values: pa.ChunkedArray) -> list[str]:
-        """A sentence for each number of new cells that seems to mean "missing", and was no such in training."""
-        if self.kind != "number" or self.learned.get("kind_was_set"):
-            return []
-        if not _are_plain(values, self.learned.get("notation", "")):
-            return []
-        numbers = self.numbers(values)
-        return codes_for_missing(numbers[np.isfinite(numbers)])[1]
+        return read_numbers(values, self.learned)
 
     def spellings(self, values: pa.ChunkedArray) -> np.ndarray:
         """The cells of a category as its levels are written, [rows] of str; others as they are."""
@@ -164,25 +148,6 @@ def _share(missing: np.ndarray) -> str:
     return "" if not part else f", {part:.1%} missing" if part >= 0.001 else ", a few missing"
 
 
-def _moments(numbers: np.ndarray) -> tuple[float, float]:
-    size = float(np.abs(numbers).max())
-    if 1e-100 < size < 1e100 or not size:
-        return float(numbers.mean()), float(numbers.std())
-    return float((numbers / size).mean() * size), float((numbers / size).std() * size)  # squares of 1e-300 are 0
-
-
-def _numbers(values: pa.ChunkedArray, learned: Mapping[str, Any]) -> np.ndarray:
-    numbers = floats(values, learned.get("notation", ""))
-    if codes := learned.get("codes_for_missing"):
-        numbers = np.where(np.isin(numbers, codes), np.nan, numbers)
-    return numbers
-
-
-def _are_plain(values: pa.ChunkedArray, notation: str) -> bool:
-    """Whether the numbers of a column are neither dates nor times."""
-    return notation not in (DAY, MONTH) and (is_numeric(values.type) or is_text(values.type))
-
-
 def _fit_number(name: str, values: pa.ChunkedArray, missing: np.ndarray, notation: str, was_asked: bool) -> Column:
     numbers = floats(values, notation)
     usable = np.isfinite(numbers)
@@ -190,17 +155,17 @@ def _fit_number(name: str, values: pa.ChunkedArray, missing: np.ndarray, notatio
         return Column(name, "ignore", note="ignored: no cell is a number")
     broken = int((~usable & ~missing).sum())
     codes, remarks = list[float](), tuple[str, ...]()
-    if _are_plain(values, notation) and not was_asked:
+    if are_plain(values, notation) and not was_asked:
         codes, found = codes_for_missing(numbers[usable])
         remarks = tuple(f"{text}: counted as missing; {set_kind(name, 'number')} keeps them" for text in found)
         usable &= ~np.isin(numbers, codes)
     there = numbers[usable]
-    if _are_plain(values, notation) and look_like_days(there):
+    if are_plain(values, notation) and look_like_days(there):
         remarks += (f"numbers such as {there[0]:.0f} look like days: as 2020-01-31 they would be read as dates",)
     # Counts and amounts spread over orders of magnitude: on a logarithmic scale the small ones count too.
     low, high = float(there.min()), float(there.max())
     logarithmic = low >= 0 and 100 < high < 1e300 and high > 100 * max(float(np.median(there)), 1.0)
-    mean, std = _moments(np.log1p(there) if logarithmic else np.clip(there, -1e150, 1e150))
+    mean, std = moments(np.log1p(there) if logarithmic else np.clip(there, -1e150, 1e150))
     says_missing = bool((~usable).any())
     if low == high and not says_missing:
         alike = pc.count_distinct(values).as_py() == 1
@@ -220,16 +185,6 @@ def _fit_number(name: str, values: pa.ChunkedArray, missing: np.ndarray, notatio
     plural = "cell is not a finite number" if broken == 1 else "cells are not finite numbers"
     repaired = f"{broken:,} {plural} in {name!r}, counted as missing" if broken else ""
     return Column(name, "number", learned, scale + _share(~usable), repaired, remarks)
-
-
-def _encode_number(values: pa.ChunkedArray, learned: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray]:
-    numbers = _numbers(values, learned)
-    missing = ~np.isfinite(numbers)
-    numbers = np.where(missing, 0.0, np.clip(numbers, -1e150, 1e150))
-    if learned["logarithmic"]:
-        numbers = np.log1p(np.maximum(numbers, 0))
-    scaled = (numbers - learned["mean"]) / learned["std"]
-    return np.where(missing, 0.0, np.clip(scaled, -1e4, 1e4))[:, None], missing
 
 
 def _fit_boolean(name: str, values: pa.ChunkedArray, missing: np.ndarray) -> Column:
@@ -383,7 +338,7 @@ def _encode_vector(values: pa.ChunkedArray, learned: Mapping[str, Any]) -> tuple
 
 
 _BLOCKS = {
-    "number": _encode_number,
+    "number": encode_number,
     "boolean": _encode_boolean,
     "category": _encode_category,
     "vector": _encode_vector,

@@ -30,6 +30,7 @@ from .fitting import fit_columns
 from .identity import first_of_each, node_order
 from .labels import read_labels, read_split
 from .leaks import warn_of_targets
+from .numbers import new_codes, stand_for_missing
 from .reading import name_of
 from .report import Report, count, some
 from .structure import NAMES, standardised
@@ -275,12 +276,12 @@ def _features(
 
 def _check_cells(column: Column, values: pa.ChunkedArray, missing: np.ndarray, report: Report) -> None:
     """Say which cells of new data do not mean what the column meant in training; refuse a column of nothing else."""
-    codes = column.stands_for_missing(values)
+    codes = stand_for_missing(values, column.learned)
     if codes.any():
         shown = " or ".join(f"{code:g}" for code in column.learned["codes_for_missing"])
         cells = count(int(codes.sum()), "cell")
         report.repair(f"{cells} of {column.name!r}: {shown} counts as missing, as in training")
-    for text in column.new_codes(values):
+    for text in new_codes(values, column.learned) if column.kind == "number" else ():
         report.warn(f"column {column.name!r}: {text}. Does that mean missing? Training had no such cells: empty them")
     there = ~is_missing(values) & ~codes
     unread = there & (column.unknown(values) if column.kind == "category" else missing)

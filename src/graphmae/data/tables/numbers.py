@@ -1,9 +1,16 @@
-"""Numbers that are no measurements: codes that mean "missing", absurd ones, days written as 20200131."""
+"""Columns of numbers: which are no measurements (codes for "missing", absurd ones), their scale, their feature."""
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Mapping
+from typing import Any
 
+import numpy as np
+import pyarrow as pa
+
+from .cells import floats, is_numeric
+from .dates import DAY, MONTH
+from .habits import is_text
 from .report import count
 
 NEGATIVE = (-1.0, -9.0, -99.0, -999.0, -9999.0, -99999.0, -999999.0)
@@ -16,6 +23,53 @@ ABSURD = 1e6  # times as far from the median as the next one
 MAX_ABSURD_SHARE = 0.01
 
 
+def read_numbers(values: pa.ChunkedArray, learned: Mapping[str, Any]) -> np.ndarray:
+    """[rows] float64, NaN where a cell has no number or one that means "missing"."""
+    numbers = floats(values, learned.get("notation", ""))
+    codes = learned.get("codes_for_missing")
+    return np.where(np.isin(numbers, codes), np.nan, numbers) if codes else numbers
+
+
+def stand_for_missing(values: pa.ChunkedArray, learned: Mapping[str, Any]) -> np.ndarray:
+    """[rows]: cells with a number that means "missing" in this column, such as -999."""
+    codes = learned.get("codes_for_missing")
+    if not codes:
+        return np.zeros(len(values), dtype=bool)
+    return np.isin(floats(values, learned.get("notation", "")), codes)
+
+
+def new_codes(values: pa.ChunkedArray, learned: Mapping[str, Any]) -> list[str]:
+    """A sentence for each number of new cells that seems to mean "missing", and was no such in training."""
+    if learned.get("kind_was_set") or not are_plain(values, learned.get("notation", "")):
+        return []
+    numbers = read_numbers(values, learned)
+    return codes_for_missing(numbers[np.isfinite(numbers)])[1]
+
+
+def are_plain(values: pa.ChunkedArray, notation: str) -> bool:
+    """Whether the numbers of a column are neither dates nor times."""
+    return notation not in (DAY, MONTH) and (is_numeric(values.type) or is_text(values.type))
+
+
+def moments(numbers: np.ndarray) -> tuple[float, float]:
+    """Mean and deviation, also of numbers whose squares are 0 or infinite."""
+    size = float(np.abs(numbers).max())
+    if 1e-100 < size < 1e100 or not size:
+        return float(numbers.mean()), float(numbers.std())
+    return float((numbers / size).mean() * size), float((numbers / size).std() * size)
+
+
+def encode_number(values: pa.ChunkedArray, learned: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray]:
+    """The standardised feature [rows, 1], and which rows have none."""
+    numbers = read_numbers(values, learned)
+    missing = ~np.isfinite(numbers)
+    numbers = np.where(missing, 0.0, np.clip(numbers, -1e150, 1e150))
+    if learned["logarithmic"]:
+        numbers = np.log1p(np.maximum(numbers, 0))
+    scaled = (numbers - learned["mean"]) / learned["std"]
+    return np.where(missing, 0.0, np.clip(scaled, -1e4, 1e4))[:, None], missing
+
+
 def codes_for_missing(numbers: np.ndarray) -> tuple[list[float], list[str]]:
     """(the numbers that are no measurements, a sentence about each kind): typical codes that repeat far from all
     others, and a few cells that are a million times as far from the middle as all others.
@@ -23,6 +77,8 @@ def codes_for_missing(numbers: np.ndarray) -> tuple[list[float], list[str]]:
     >>> codes_for_missing(np.array([31.0, 45, -999, 27, 52, 64, -999, 18]))[0]
     [-999.0]
     """
+    if not len(numbers):
+        return [], []
     values, counts = np.unique(numbers, return_counts=True)
     absurd = _absurd(values, counts, numbers)
     values, counts = values[~absurd], counts[~absurd]
