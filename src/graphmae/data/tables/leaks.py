@@ -202,7 +202,7 @@ def _compare_classes(evidence: Evidence, classes: np.ndarray, label: str) -> Lea
 
 def _compare_numbers(evidence: Evidence, y: np.ndarray, label: str) -> Leak | None:
     values = evidence.values[evidence.has_value].astype(np.float64)
-    if values.min() == values.max():
+    if values.min() == values.max() or y.min() == y.max():
         return None
     is_ordered = evidence.column.kind in ("number", "vector")
     ranks, y_ranks = rankdata(values), rankdata(y)
