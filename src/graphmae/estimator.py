@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import logging
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
@@ -19,6 +21,7 @@ from . import pretrained
 from .data.edge_data import EDGE_KEYS
 from .data.open import is_named, open_dataset
 from .data.tables.cells import as_text
+from .data.tables.leaks import find_leaks
 from .experiments import auto
 from .experiments import pretrain as pretraining
 from .inference.embedding import embed_graphs, embed_nodes
@@ -28,7 +31,7 @@ from .runtime.errors import InputError, unknown
 from .training import Progress, quiet
 
 MOST_KEPT = 8  # pre-trained models that copies of a NodeEmbedder share
-MIN_NODES = 10  # with labels, before a column is compared with them: fewer agree by chance
+logger = logging.getLogger("graphmae")
 UNKNOWN = ("error", "ignore")
 
 
@@ -276,6 +279,7 @@ class _Embedded:
     rows: np.ndarray
     columns: tuple[Any, ...]
     features: np.ndarray
+    warned: set[tuple[str, ...]] = field(default_factory=set)  # of these columns; every fold fits once more
 
     @classmethod
     def of(cls, model: Method, dataset: Any, device: str) -> _Embedded:
@@ -289,24 +293,15 @@ class _Embedded:
         """Refuse a column that says the same as `y`: pre-training has seen it, at the nodes held out too."""
         nodes, first = np.unique(places, return_index=True)
         nodes, first = nodes[nodes >= 0], first[nodes >= 0]
-        if y.ndim != 1 or len(nodes) < MIN_NODES:
-            return
-        begin, classes = 0, np.unique(y[first].astype(str), return_inverse=True)[1]
-        for column in self.columns:
-            block = self.features[nodes, begin : begin + column.width]
-            begin += column.width
-            if column.kind in ("category", "boolean", "number") and _same_groups(block, classes):
-                hint = f'columns={{"label": {column.name!r}}}'
-                raise InputError(f"the column {column.name!r} says the same as y, so it must not be a feature: {hint}")
-
-
-def _same_groups(block: np.ndarray, classes: np.ndarray) -> bool:
-    """Whether rows of `block` are equal just where their classes are; not where nearly every row has its own."""
-    weights = np.random.default_rng(0).random(block.shape[1])
-    groups = np.unique((block @ weights).round(6), return_inverse=True)[1]
-    several = 1 < groups.max() + 1 <= len(groups) / 2
-    pairs = len(np.unique(np.stack([groups, classes]), axis=1).T)
-    return bool(several and pairs == groups.max() + 1 == classes.max() + 1)
+        for target in y.reshape(len(y), -1)[first].T:
+            for leak in find_leaks(self.columns, self.features[nodes], target, "y"):
+                kinds = json.dumps(dict.fromkeys(leak.columns, "ignore"), ensure_ascii=False)
+                hint = f'columns={{"kinds": {kinds}}}'
+                if leak.is_same:
+                    raise InputError(f"{leak.sentence}, so it must not be a feature: {hint}")
+                if leak.columns not in self.warned:
+                    logger.warning("%s. If it is made from y, leave it out: %s", leak.sentence, hint)
+                    self.warned.add(leak.columns)
 
 
 def _column(ids: Any) -> Any:

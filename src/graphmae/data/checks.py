@@ -12,6 +12,7 @@ from ..runtime.errors import DataError
 
 LARGEST = 1e15  # of a feature an encoder sees
 LARGEST_RAW = 1e30  # of one that is standardised first
+SMALLEST = 1e-18  # of a column: squares of smaller numbers are 0 in 32 bits
 MASKS = ("train_mask", "val_mask", "test_mask")
 
 
@@ -36,6 +37,20 @@ def check_size(x: Tensor, most: float, name: str) -> None:
         raise DataError(
             f"{name}: node {node} has the feature {float(x[node, column]):.3g} in column {column}; beyond {most:.0e} "
             "nothing can be computed with it. Standardise the column (data.features = 'standardize') or leave it out"
+        )
+
+
+def check_tiny(x: Tensor, name: str) -> None:
+    """Refuse columns so small that their squares are 0, which would be taken for constant or divided by."""
+    largest = x.abs().amax(0)
+    tiny = ((largest > 0) & (largest < SMALLEST)).nonzero().flatten()
+    if len(tiny):
+        column = int(tiny[0])
+        more = f", and {len(tiny) - 1:,} more columns do as well" if len(tiny) > 1 else ""
+        raise DataError(
+            f"{name}: column {column} of the features holds nothing larger than {float(largest[column]):.3g}{more}; "
+            f"below {SMALLEST:.0e} nothing can be computed with it. Multiply it, standardise it (data.features = "
+            "'standardize') or leave it out"
         )
 
 

@@ -64,8 +64,10 @@ def open_dataset(
     if is_named(source):
         return _by_name_or_path(source, root, columns, inputs, strict, quiet)
     found = _in_memory(source, columns, inputs, strict)
-    if isinstance(found, TableGraph) and found is not source and found.drift and not quiet:
-        found.drift.warn()
+    if isinstance(found, TableGraph) and found is not source and not quiet:
+        found.report.log_warnings()
+        if found.drift:
+            found.drift.warn()
     if columns and not isinstance(found, TableGraph):
         raise InputError("columns are those of tables")
     return found

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from ..runtime.errors import DataError
-from .checks import LARGEST, LARGEST_RAW, check_graph, check_size
+from .checks import LARGEST, LARGEST_RAW, check_graph, check_size, check_tiny
 from .edge_data import with_loops, with_usable_edges
 from .nodes import NodeDataset
 from .treatment import Features
@@ -30,6 +30,8 @@ def prepare(
     dataset = replace(dataset, graphs=tuple(checked))
     for graph in checked:
         check_size(graph.x, LARGEST_RAW if features == "standardize" else LARGEST, dataset.name)
+        if features != "standardize":
+            check_tiny(graph.x, dataset.name)
     treatment: dict[str, Any] = {"features": features, "self_loops": self_loops}
     if features == "standardize":
         treatment["moments"] = dict(moments) if moments is not None else _training_moments(dataset)

@@ -15,7 +15,8 @@ STEPS = (2, 3, 4)  # of random walks whose return is counted
 STRUCTURE = ("degree", "neighbours' degree", *(f"return in {k} steps" for k in STEPS))
 OF_COLUMNS: dict[str, dict[str, Any]] = {
     "number": {
-        "mean": float, "std": float, "logarithmic": bool, "says_missing": bool, "notation?": str, "usual?": float
+        "mean": float, "std": float, "logarithmic": bool, "says_missing": bool, "notation?": str, "usual?": float,
+        "codes_for_missing?": [float],
     },
     "boolean": {"says_missing": bool},
     "category": {"levels": [str], "other": bool, "says_missing": bool, "folded?": bool, "salt?": str},
@@ -23,6 +24,8 @@ OF_COLUMNS: dict[str, dict[str, Any]] = {
     "vector": {"mean": [float], "std": float, "says_missing": bool},
     "ignore": {},
 }  # fmt: skip
+KIND_WAS_SET = {"kind_was_set?": bool}  # by the user: such a column is a feature on purpose
+OF_COLUMNS = {kind: {**learned, **KIND_WAS_SET} for kind, learned in OF_COLUMNS.items()}
 MOMENTS = {"mean": [float], "std": [float]}
 STATISTICS = {
     "nodes": int,

@@ -14,6 +14,7 @@ from scipy.stats import t as student
 from ..data import TableGraph
 from ..data.tables.cells import is_missing, is_numeric, strings
 from ..data.tables.columns import Column
+from ..data.tables.numbers import stand_for_missing
 from ..methods import GraphMAE
 from ..runtime.counting import counted
 from ..runtime.errors import InputError
@@ -88,7 +89,12 @@ def impute(
 
 
 def _can_be_filled(column: Column, table: pa.Table) -> bool:
-    return column.kind in FILLED and bool(is_missing(table.column(column.name)).any())
+    return column.kind in FILLED and bool(_is_empty(column, table.column(column.name)).any())
+
+
+def _is_empty(column: Column, values: pa.ChunkedArray) -> np.ndarray:
+    """[rows]: cells without a value, or with a number that means "missing", such as -999."""
+    return is_missing(values) | stand_for_missing(values, column.learned)
 
 
 def _fill(
@@ -106,7 +112,7 @@ def _fill(
     if column.kind == "category":
         known = known & block.any(1)  # not levels that were never seen in training
     learned_from = np.random.default_rng(0).permutation(known.nonzero()[0])[:most]
-    ask = is_missing(values).nonzero()[0]
+    ask = _is_empty(column, values).nonzero()[0]
     if column.kind == "number":
         numbers = column.numbers(values)[learned_from]
         logarithmic = bool(column.learned.get("logarithmic"))

@@ -16,10 +16,12 @@ import torch
 from ...runtime.compiled import compiled
 from ...runtime.errors import DataError
 from ..splits import stratified_split
+from ..tables.cells import is_missing, strings
 from ..tables.columns import Column
 from ..tables.fitting import fit_columns
 from ..tables.identity import guess_id
 from ..tables.labels import read_labels, read_split
+from ..tables.leaks import MAX_ROWS, label_values, report_leaks, warn_of_targets
 from ..tables.report import Report
 from .keys import is_whole, keys_of
 from .layout import IDS, SPLITS, GrowingArray, write_array
@@ -75,6 +77,8 @@ class NodeTable:
             report.stop_on_problems()
             if not columns:
                 raise DataError(f"{stream.name}: no column becomes features; a store needs some")
+            if not found.get("label"):
+                warn_of_targets(columns, report)
         return cls(stream, found, columns, total, report)
 
     @property
@@ -126,11 +130,23 @@ class NodeTable:
         else:
             masks = stratified_split(torch.from_numpy(y), known=torch.from_numpy(known))
         self.report.stop_on_problems()
+        self._refuse_leaks(label)
         where = np.zeros(len(y), dtype=np.int8)
         for number, part in enumerate(SPLITS, 1):
             where[masks[part].numpy()] = number
         arrays = {"labels": write_array(folder / "labels.npy", y)}
         return arrays | {"split": write_array(folder / "split.npy", where)}
+
+    def _refuse_leaks(self, label: str) -> None:
+        """Of rows all over the table."""
+        sample, _ = self.stream.sample([*(column.name for column in self.columns), label])
+        sample = sample.filter(pa.array(~is_missing(sample.column(label))))
+        places = np.linspace(0, len(sample) - 1, min(len(sample), MAX_ROWS)).astype(np.int64)
+        sample = sample.take(pa.array(places))
+        if len(sample):
+            x = np.hstack([column.encode(sample.column(column.name))[0] for column in self.columns])
+            y = label_values(strings(sample.column(label)).tolist())
+            report_leaks(self.columns, x, y, label, "Leave it out", self.report)
 
     classes: tuple[str, ...] = ()
 

@@ -22,10 +22,12 @@ from .dates import DAY, MONTH
 from .habits import NOTATIONS, Habits, is_text, reading_of
 from .kinds import FALSE, KINDS, TRUE, infer_kind
 from .notation import COMMA
+from .numbers import are_plain, codes_for_missing, encode_number, look_like_days, moments, read_numbers
 from .privacy import hashed, hide
-from .report import count, some
+from .report import count, set_kind, some
 
 MOST_CATEGORIES = 256
+MIN_STEPS = 4096  # of 64-bit numbers between the smallest and the largest of a column, beyond 9e15
 LENGTH = 2.0  # of a row of text or of a vector; a number or a category has about 1
 
 
@@ -81,7 +83,7 @@ class Column:
 
     def numbers(self, values: pa.ChunkedArray) -> np.ndarray:
         """The cells of a column of numbers, [rows] float64, in the notation they were learned in; NaN where none."""
-        return floats(values, self.learned.get("notation", ""))
+        return read_numbers(values, self.learned)
 
     def spellings(self, values: pa.ChunkedArray) -> np.ndarray:
         """The cells of a category as its levels are written, [rows] of str; others as they are."""
@@ -126,7 +128,8 @@ def fit_column(
         notation, remarks = "", tuple[str, ...]()
         if is_text(values.type):
             notation, remarks = reading_of(name, values, missing, chosen, habits)
-        column = replace(_fit_number(name, values, missing, notation), remarks=remarks)
+        column = _fit_number(name, values, missing, notation, kind is not None)
+        column = replace(column, remarks=(*remarks, *column.remarks))
     elif chosen == "text":
         column = _fit_text(name, values, missing, most_words)
     else:
@@ -135,6 +138,8 @@ def fit_column(
         )
     if kind is not None and column.kind == "ignore":
         raise DataError(f"column {name!r} cannot be read as {kind}: {column.note}")
+    if kind is not None:
+        column = replace(column, learned={**column.learned, "kind_was_set": True})
     return replace(column, remarks=(*column.remarks, why)) if why else column
 
 
@@ -143,27 +148,35 @@ def _share(missing: np.ndarray) -> str:
     return "" if not part else f", {part:.1%} missing" if part >= 0.001 else ", a few missing"
 
 
-def _moments(numbers: np.ndarray) -> tuple[float, float]:
-    return float(numbers.mean()), float(numbers.std())
-
-
-def _fit_number(name: str, values: pa.ChunkedArray, missing: np.ndarray, notation: str) -> Column:
+def _fit_number(name: str, values: pa.ChunkedArray, missing: np.ndarray, notation: str, was_asked: bool) -> Column:
     numbers = floats(values, notation)
     usable = np.isfinite(numbers)
     if not usable.any():
         return Column(name, "ignore", note="ignored: no cell is a number")
     broken = int((~usable & ~missing).sum())
+    codes, remarks = list[float](), tuple[str, ...]()
+    if are_plain(values, notation) and not was_asked:
+        codes, found = codes_for_missing(numbers[usable])
+        remarks = tuple(f"{text}: counted as missing; {set_kind(name, 'number')} keeps them" for text in found)
+        usable &= ~np.isin(numbers, codes)
     there = numbers[usable]
+    if are_plain(values, notation) and look_like_days(there):
+        remarks += (f"numbers such as {there[0]:.0f} look like days: as 2020-01-31 they would be read as dates",)
     # Counts and amounts spread over orders of magnitude: on a logarithmic scale the small ones count too.
     low, high = float(there.min()), float(there.max())
     logarithmic = low >= 0 and 100 < high < 1e300 and high > 100 * max(float(np.median(there)), 1.0)
-    mean, std = _moments(np.log1p(there) if logarithmic else np.clip(there, -1e150, 1e150))
+    mean, std = moments(np.log1p(there) if logarithmic else np.clip(there, -1e150, 1e150))
     says_missing = bool((~usable).any())
     if low == high and not says_missing:
         alike = pc.count_distinct(values).as_py() == 1
         why = "the same number in every row" if alike else "numbers too large to tell apart, like ids"
         return Column(name, "ignore", note=f"ignored: {why}")
+    if max(abs(low), abs(high)) >= 2.0**53 and high - low < MIN_STEPS * np.spacing(max(abs(low), abs(high))):
+        why = f"numbers beyond 9e15 too close together to tell apart ({low:.16g} to {high:.16g})"
+        return Column(name, "ignore", note=f"ignored: {why}; subtract the smallest one")
     learned: dict[str, Any] = {"mean": mean, "std": std or 1.0, "logarithmic": logarithmic}
+    if codes:
+        learned["codes_for_missing"] = codes
     learned["says_missing"] = says_missing
     if notation:
         learned["notation"] = notation
@@ -171,17 +184,7 @@ def _fit_number(name: str, values: pa.ChunkedArray, missing: np.ndarray, notatio
     scale = {DAY: "dates, ", MONTH: "dates, ", COMMA: "with decimal commas, "}.get(notation, "") + scale
     plural = "cell is not a finite number" if broken == 1 else "cells are not finite numbers"
     repaired = f"{broken:,} {plural} in {name!r}, counted as missing" if broken else ""
-    return Column(name, "number", learned, scale + _share(~usable), repaired)
-
-
-def _encode_number(values: pa.ChunkedArray, learned: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray]:
-    numbers = floats(values, learned.get("notation", ""))
-    missing = ~np.isfinite(numbers)
-    numbers = np.where(missing, 0.0, np.clip(numbers, -1e150, 1e150))
-    if learned["logarithmic"]:
-        numbers = np.log1p(np.maximum(numbers, 0))
-    scaled = (numbers - learned["mean"]) / learned["std"]
-    return np.where(missing, 0.0, np.clip(scaled, -1e4, 1e4))[:, None], missing
+    return Column(name, "number", learned, scale + _share(~usable), repaired, remarks)
 
 
 def _fit_boolean(name: str, values: pa.ChunkedArray, missing: np.ndarray) -> Column:
@@ -335,7 +338,7 @@ def _encode_vector(values: pa.ChunkedArray, learned: Mapping[str, Any]) -> tuple
 
 
 _BLOCKS = {
-    "number": _encode_number,
+    "number": encode_number,
     "boolean": _encode_boolean,
     "category": _encode_category,
     "vector": _encode_vector,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -23,9 +24,12 @@ from .drift import Drift
 from .edge_columns import EdgeColumns
 from .edge_features import edge_feature_names, node_features
 from .identity import positions
+from .leaks import label_values, report_leaks
 from .reading import read_table
 from .report import Report
 from .structure import NAMES, standardised
+
+logger = logging.getLogger("graphmae")
 
 
 @dataclass(frozen=True, repr=False)
@@ -38,6 +42,8 @@ class TableGraph(NodeDataset):
         columns: the columns that became features.
         cells: [nodes, columns] bool, true where a cell had a value.
         report: what was found.
+        label: the column with the labels.
+        classes: their names.
         drift: what differs from the tables a model was trained on; None where there is no model to compare with.
     """
 
@@ -46,6 +52,7 @@ class TableGraph(NodeDataset):
     columns: tuple[Column, ...] = ()
     cells: np.ndarray | None = None
     report: Report = field(default_factory=lambda: Report("graph"))
+    label: str = ""
     classes: tuple[str, ...] = ()
     drift: Drift | None = None
 
@@ -124,7 +131,7 @@ class TableGraph(NodeDataset):
         return [text or "" for text in _facet(cells.cast(pa.string()) if is_numeric(cells.type) else cells)]
 
     def label_names(self) -> tuple[str, Sequence[str]]:
-        return names_of(self.treatment).get("label") or "class", self.classes
+        return self.label or "class", self.classes
 
     def check_labels(self) -> None:
         if "y" not in self.graphs[0]:
@@ -132,6 +139,17 @@ class TableGraph(NodeDataset):
             before = f" (in training it was {known!r}, and this table has no classes there)" if known else ""
             raise DataError(f"{self.name} has no labels: name the column that holds them with --label{before}")
         super().check_labels()
+        told = len(self.report.warnings)
+        self.refuse_leaks("Pre-train again without it")
+        for text in self.report.warnings[told:]:
+            logger.warning("%s: %s", self.report.name, text)
+
+    def refuse_leaks(self, advice: str) -> None:
+        """Warn of columns that tell the label; refuse one that says the same, with what to do about it."""
+        graph = self.graphs[0]
+        known = (graph.y >= 0).numpy()
+        y = label_values(self.classes)[graph.y.numpy()[known]]
+        report_leaks(self.columns, graph.x.numpy()[known], y, self.label_names()[0], advice, self.report)
 
     @property
     def feature_names(self) -> list[str]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from .notation import BROKEN, Reading
 
+PIVOT = 69  # of two digits: lower ones are of this century
 DAY, MONTH = "day-first", "month-first"
 MONTHS = (
     ("january", "januar", "jänner"), ("february", "februar"), ("march", "märz", "maerz", "mrz"), ("april",),
@@ -33,6 +36,11 @@ def decide(cells: pa.ChunkedArray) -> Reading:
     >>> decide(pa.chunked_array([["03/12/2021", "25/12/2021"]])).notation
     'day-first'
     """
+    found = _decide(cells)
+    return replace(found, remarks=_remarks(cells)) if found.share else found
+
+
+def _decide(cells: pa.ChunkedArray) -> Reading:
     read = {order: seconds(cells, order) for order in (DAY, MONTH)}
     there = {order: np.isfinite(values) for order, values in read.items()}
     either = there[DAY] | there[MONTH]
@@ -53,6 +61,28 @@ def decide(cells: pa.ChunkedArray) -> Reading:
         clash = tuple(str(cells[int(only[order].argmax())].as_py()) for order in (more, less))
         return Reading(more, share, clash=clash)
     return Reading(more, float(there[more].mean()), True)
+
+
+def _remarks(cells: pa.ChunkedArray) -> tuple[str, ...]:
+    """What is decided about dates that their cells leave open: the century, the zone."""
+    found, text = [], cells.combine_chunks()
+    parts = pc.extract_regex(text, NUMBERS)
+    short = np.asarray(pc.fill_null(pc.equal(pc.utf8_length(pc.struct_field(parts, "year")), 2), False))
+    if short.any():
+        years = np.where(short, _whole(pc.struct_field(parts, "year")), -1)
+        highest, lowest = (np.where(short & here, years, -1) for here in (years < PIVOT, years >= PIVOT))
+        said = [
+            f"{text[int(each.argmax())].as_py()!r} is read as {each.max() + century}"
+            for each, century in ((highest, 2000), (lowest, 1900))
+            if each.max() >= 0
+        ]
+        found.append(f"{int(short.sum()):,} years have two digits: {' and '.join(said)}; write four to be sure")
+    zones = pc.struct_field(pc.extract_regex(text, rf"\d{TIME}"), "zone")
+    zoned = np.asarray(pc.fill_null(pc.not_equal(zones, ""), False))
+    if zoned.any() and not zoned.all():
+        without = text[int((~zoned).argmax())].as_py()
+        found.append(f"{int((~zoned).sum()):,} times have no zone, others have: {without!r} is read as UTC")
+    return tuple(found)
 
 
 def seconds(cells: pa.ChunkedArray, order: str = DAY) -> np.ndarray:
@@ -77,7 +107,7 @@ def seconds(cells: pa.ChunkedArray, order: str = DAY) -> np.ndarray:
 def _moment(fields: dict[str, pa.Array], order: str) -> np.ndarray:
     year = _whole(fields["year"])
     short = np.asarray(pc.equal(pc.utf8_length(fields["year"]), 2).to_numpy(zero_copy_only=False))
-    year = np.where(short, year + np.where(year < 69, 2000, 1900), year)
+    year = np.where(short, year + np.where(year < PIVOT, 2000, 1900), year)
     if "one" in fields:
         one, two = _whole(fields["one"]), _whole(fields["two"])
         day, month = (one, two) if order == DAY else (two, one)

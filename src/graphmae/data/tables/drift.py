@@ -7,7 +7,7 @@ where it is both large and more than chance: bounds hold for all features at onc
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -138,27 +138,34 @@ def stored_degrees(edge_index: np.ndarray, nodes: int) -> dict[str, Any]:
 
 
 def moved_degrees(before: Mapping[str, Any], now: Mapping[str, Any], bounds: Bounds) -> Iterator[Moved]:
-    """A graph with some of the nodes or edges left out at random has not moved, unless few are left.
+    """Three times as many or as few neighbours, or another distribution than a random part of the graph would have.
 
-    So of the two, the one with more neighbours is thinned out, at random, to as many as the other has.
+    For the distribution, the graph with more neighbours is thinned out at random to as many as the other has: a random
+    half of the nodes or edges has not moved.
     """
     then, new = float(before["mean"]), float(now["mean"])
-    if not then or not new:
+    if then == new == 0:
         return
     rate = min(then, new) / max(then, new)
     dense, sparse = (before, now) if then > new else (now, before)
-    at = np.unique(np.asarray(sparse["quantiles"]))
-    thinned = bdtr(at[:, None], np.asarray(dense["quantiles"])[None], rate).mean(1)
-    gap = float(np.abs(thinned - (np.asarray(sparse["quantiles"])[None] <= at[:, None]).mean(1)).max())
-    # Where a few nodes have most of the edges, a random part has far fewer edges if it lacks those.
+    many, few = np.asarray(dense["quantiles"]), np.asarray(sparse["quantiles"])
+    gap = _largest_gap(few, lambda at: bdtr(at[:, None], many[None], rate).mean(1))
+    plain_gap = _largest_gap(few, lambda at: (many[None] <= at[:, None]).mean(1))
+    # A random half that lacks the nodes with most of the edges has another distribution.
     hubs = float(before["hubs"]) if new < then else 0.0
-    ratio, least = MIN_DEGREE_RATIO * (1 + 8 * hubs), MIN_DEGREE_MOVE + hubs
-    if rate <= 1 / ratio or gap >= max(least, bounds.distance):
+    fewer = rate <= 1 / MIN_DEGREE_RATIO and plain_gap >= bounds.distance
+    if fewer or gap >= max(MIN_DEGREE_MOVE + hubs, bounds.distance):
         yield Moved(
             "edges", "neighbours", then, new, max(gap, 1 - rate),
             f"edges: {new:.3g} neighbours per node where training had {then:.3g}; {now['none']:.0%} of the nodes have "
             f"none where training had {before['none']:.0%}",
         )  # fmt: skip
+
+
+def _largest_gap(degrees: np.ndarray, up_to: Callable[[np.ndarray], np.ndarray]) -> float:
+    """Between the shares of `degrees` up to each of their values, and those of another distribution."""
+    at = np.unique(degrees)
+    return float(np.abs(up_to(at) - (degrees[None] <= at[:, None]).mean(1)).max())
 
 
 def moved_kinds(levels: Sequence[str], before: Sequence[float], now: Sequence[float], edges: Bounds) -> Iterator[Moved]:

@@ -29,6 +29,8 @@ from .finding import read_tables
 from .fitting import fit_columns
 from .identity import first_of_each, node_order
 from .labels import read_labels, read_split
+from .leaks import warn_of_targets
+from .numbers import new_codes, stand_for_missing
 from .reading import name_of
 from .report import Report, count, some
 from .structure import NAMES, standardised
@@ -120,9 +122,6 @@ def from_tables(
     data.x = torch.from_numpy(x)
     classes = _labels(data, table, order, roles, bool(label), report)
     report.stop_on_problems()
-    if not quiet:
-        for line in report.lines():
-            logger.info("%s", line)
     statistics = {
         "nodes": len(ids),
         "columns": encoded.statistics,
@@ -131,8 +130,6 @@ def from_tables(
         "kinds": [round(float(share), 6) for share in edges_found.features[:, : len(levels)].mean(0)],
     }
     drift = compared(encoded.moved, stored, statistics, strict) if stored or strict else None
-    if drift and not quiet:
-        drift.warn()
     base = NodeDataset.transductive(
         name or Path(str(nodes if isinstance(nodes, str | Path) else "graph")).stem,
         with_loops(data) if self_loops else data,
@@ -152,8 +149,15 @@ def from_tables(
     graph = TableGraph(
         **{**base.__dict__, "treatment": stored or learned}, ids=given.take(pa.array(order)),
         id_name=roles["id"] or "id", columns=tuple(encoded.columns),
-        cells=np.column_stack(encoded.cells) if encoded.cells else None, report=report, classes=classes, drift=drift,
+        cells=np.column_stack(encoded.cells) if encoded.cells else None, report=report,
+        label=roles["label"], classes=classes, drift=drift,
     )  # fmt: skip
+    if not stored:
+        graph.refuse_leaks("Leave it out") if classes else warn_of_targets(encoded.columns, report)
+    if not quiet:
+        report.log()
+        if drift:
+            drift.warn()
     by_row = np.argsort(order)
     return graph if (np.diff(by_row) == 1).all() else reordered(graph, by_row)
 
@@ -272,7 +276,14 @@ def _features(
 
 def _check_cells(column: Column, values: pa.ChunkedArray, missing: np.ndarray, report: Report) -> None:
     """Say which cells of new data do not mean what the column meant in training; refuse a column of nothing else."""
-    there = ~is_missing(values)
+    codes = stand_for_missing(values, column.learned)
+    if codes.any():
+        shown = " or ".join(f"{code:g}" for code in column.learned["codes_for_missing"])
+        cells = count(int(codes.sum()), "cell")
+        report.repair(f"{cells} of {column.name!r}: {shown} counts as missing, as in training")
+    for text in new_codes(values, column.learned) if column.kind == "number" else ():
+        report.warn(f"column {column.name!r}: {text}. Does that mean missing? Training had no such cells: empty them")
+    there = ~is_missing(values) & ~codes
     unread = there & (column.unknown(values) if column.kind == "category" else missing)
     lost = int(unread.sum())
     if not lost:

@@ -14,6 +14,7 @@ from . import dates, notation
 from .cells import as_text, is_missing
 from .dates import DAY, MONTH
 from .notation import COMMA, POINT, Reading
+from .report import set_kind
 
 NOTATIONS = {POINT: "1,234.5", COMMA: "1.234,5", DAY: "31/12/2021", MONTH: "12/31/2021"}  # each with an example
 NUMBERS_AMONG_TEXT = 0.9  # a text column with this share of numbers is a column of numbers with some broken cells
@@ -88,13 +89,12 @@ def reading_of(
     if asked in NOTATIONS:
         return asked, ()
     found = _reading(as_text(values.filter(pa.array(~missing))), 1e-9)
-    remarks, how = found.remarks, 'data.kinds = { %s = "%s" }'
-    key = name if name.replace("_", "").isalnum() and name.isascii() else f'"{name}"'
+    remarks = found.remarks
     if found.clash:
         first, second = found.clash
         raise DataError(
             f"column {name!r} is written in two ways, as in {first!r} and in {second!r}; set "
-            f'{how % (key, found.notation)} to read it in one and count the rest as missing, or "ignore"'
+            f'{set_kind(name, found.notation)} to read it in one and count the rest as missing, or "ignore"'
         )
     if not found.doubt:
         return found.notation, remarks
@@ -106,8 +106,8 @@ def reading_of(
         one, other = (f"{notation.numbers(pa.chunked_array([[found.doubt]]), way)[0]:g}" for way in pair)
         raise DataError(
             f"column {name!r}: {found.doubt!r} may be {one} or {other}, and no other cell tells; set "
-            f'{how % (key, POINT)} for {one}, "{COMMA}" for {other}'
+            f'{set_kind(name, POINT)} for {one}, "{COMMA}" for {other}'
         )
     other = pair[pair[0] == found.notation]
-    said = f"{found.doubt!r} can be read in two ways; {found.notation} was taken, {how % (key, other)} changes it"
+    said = f"{found.doubt!r} can be read in two ways; {found.notation} was taken, {set_kind(name, other)} changes it"
     return found.notation, (*remarks, said)

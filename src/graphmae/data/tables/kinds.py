@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from . import notation
 from .cells import is_numeric, strings
 from .habits import NUMBERS_AMONG_TEXT, SOME_NUMBERS, first_reading
 
@@ -38,6 +39,8 @@ def infer_kind(values: pa.ChunkedArray, missing: np.ndarray) -> tuple[str, str]:
     if reading.share >= NUMBERS_AMONG_TEXT:
         return "number", ""
     why = ""
+    if units := notation.units(pa.chunked_array([pa.array(shown[:2000].tolist(), pa.string())])):
+        why = f"numbers with units ({', '.join(units)}) are not read: write them in one unit, without its name"
     if reading.share >= SOME_NUMBERS:
         why = f'{reading.share:.0%} of the cells are numbers: set its kind to "number" to count the others as missing'
     rows = min(len(shown), 200_000)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import torch
 from torch import Tensor
 
+from ...runtime.errors import unknown
 from .cells import as_text, folded, is_missing, strings
 from .columns import distinct_levels, spellings_merged
-from .report import Report, count, some
+from .report import Report, count, set_kind, some
 
 MOST_CLASSES = 1000
 RARE = 3  # nodes of a class, below which it may be a slip of the pen
@@ -29,7 +32,8 @@ def read_labels(values: pa.ChunkedArray, name: str, report: Report) -> tuple[np.
     elif len(classes) > min(MOST_CLASSES, max(2, known.sum() // 2)):
         report.problem(
             f"the label column {name!r} has {len(classes):,} different values in {known.sum():,} rows (such as "
-            f"{some(classes)}): labels are classes; numbers to predict cannot be evaluated here"
+            f"{some(classes)}): labels are classes. To predict numbers, keep the column out of the features with "
+            f"{set_kind(name, 'ignore')}, and fit a regression on the embeddings"
         )
     y = np.full(len(values), -1, dtype=np.int64)
     y[known] = numbers
@@ -54,8 +58,19 @@ def _classes(text: pa.ChunkedArray, name: str, report: Report) -> tuple[list[str
 
 
 def read_split(values: pa.ChunkedArray, name: str, known: np.ndarray, report: Report) -> dict[str, Tensor]:
-    """The masks a column spells out: train, val, test; other words belong to none."""
+    """The masks a column spells out: train, val, test; empty cells belong to none, other words are a problem."""
     found = [PARTS.get(text.strip().lower(), "") for text in strings(values).tolist()]
+    wrong = Counter(strings(values)[~is_missing(values) & ~np.array(found, dtype=bool)].tolist())
+    for word, times in wrong.most_common(3):
+        more = f" (and {len(wrong) - 3:,} more words)" if len(wrong) > 3 else ""
+        report.problem(
+            f"the split column {name!r}: {count(times, 'row says', 'rows say')} {str(word)!r}{more}; "
+            f"{unknown('split', str(word).lower(), PARTS)}. Empty cells belong to none"
+        )
+        if more:
+            break
+    if wrong:
+        return {}
     masks = {part: torch.from_numpy(np.array([f == part for f in found]) & known) for part in ("train", "val", "test")}
     if lacking := [part for part, mask in masks.items() if not mask.any()]:
         which = " or ".join(lacking)

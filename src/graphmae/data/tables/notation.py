@@ -9,6 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 POINT, COMMA = "decimal-point", "decimal-comma"
+UNITS = (
+    r"(?i:kg|g|mg|µg|lbs?|oz|km|cm|mm|µm|nm|miles?|ft|inch(?:es)?|ml|cl|dl|l|liters?|litres?|secs?|ms|mins?|hrs?|hours?|"
+    r"days?|weeks?|months?|years?|km/h|mph|m/s|[kmgt]b|[km]?wh?|[kmg]?hz|°[cf]|m[²³]?|km²|mmol(?:/l)?|mg/[dm]?l)"
+)
 BROKEN = 0.1  # of the cells: as many may be written in another way than the rest, and count as missing
 SIGNS = r"US\$|R\$|A\$|C\$|[€$£¥₹₽₺₩₪฿₫₴₦]"
 CODES = r"EUR|USD|GBP|CHF|JPY|CNY|INR|SEK|NOK|DKK|PLN|CZK|HUF|RUB|TRY|BRL|CAD|AUD|NZD|ZAR|MXN|KRW|SFr\.|Rs\.?|kr\.?|zł"
@@ -130,6 +134,17 @@ def _remarks(cells: pa.ChunkedArray, read: np.ndarray) -> tuple[str, ...]:
     if len(several) > 1:
         found.append(f"amounts in several currencies ({', '.join(several[:5])}) were not converted")
     return tuple(found)
+
+
+def units(cells: pa.ChunkedArray) -> list[str]:
+    """The units nearly all cells have after a number, as in 5 kg; those of money and percent are read, and not here.
+
+    >>> units(pa.chunked_array([["5 kg", "5000 g", "2.5kg"]]))
+    ['g', 'kg']
+    """
+    parts = pc.extract_regex(cells.combine_chunks(), rf"^\s*[-+]?\d[\d.,]*\s*(?P<unit>{UNITS})\.?\s*$")
+    found = pc.drop_null(pc.struct_field(parts, "unit"))
+    return sorted(pc.unique(found).to_pylist()) if len(found) >= (1 - BROKEN) * len(cells) > 0 else []
 
 
 def _matches(cells: pa.ChunkedArray | pa.Array, pattern: str) -> np.ndarray:
