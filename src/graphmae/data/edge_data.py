@@ -28,24 +28,17 @@ def with_edges_of(graph: Data, keep: Tensor, x: Tensor | None = None) -> Data:
 
 
 def with_usable_weights(graph: Data, name: str) -> Data:
-    """A copy with its `edge_weight` where it has one for every edge, all above 0 and not all the same.
+    """A copy of a checked graph, with its `edge_weight` where not all are the same.
 
     Other values of edges (`edge_attr`) are left out: only those of tables are known well enough to learn from.
     """
     out = copy.copy(graph)
     for key in EDGE_KEYS:
-        if key in out and (key != "edge_weight" or not _is_usable(out.edge_weight, graph.edge_index)):
-            logger.info("%s: %s is left aside", name, key)
+        if key in out and not (key == "edge_weight" and bool((out.edge_weight != out.edge_weight[:1]).any())):
+            if key != "edge_weight":
+                logger.info("%s: %s is left aside", name, key)
             del out[key]
-    if "edge_weight" in out:
-        out.edge_weight = out.edge_weight.float()
     return out
-
-
-def _is_usable(weight: object, edge_index: Tensor) -> bool:
-    if not isinstance(weight, Tensor) or weight.shape != edge_index.shape[1:] or not len(weight):
-        return False
-    return bool(weight.isfinite().all() and (weight > 0).all() and (weight != weight[0]).any())
 
 
 def with_loops(graph: Data) -> Data:

@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.utils.weak import WeakIdKeyDictionary
 
 from ..runtime.errors import DataError
+from ..runtime.tensors import wrong_edges
 
 CHUNK = 32
 
@@ -238,6 +239,8 @@ def adjacency(edge_index: Tensor | Adjacency, num_nodes: int) -> Adjacency:
     """The `Adjacency` of an edge tensor; the second call on the same, unchanged tensor is free."""
     if isinstance(edge_index, Adjacency):
         return edge_index
+    if wrong := wrong_edges(edge_index):
+        raise DataError(wrong)
     if edge_index.is_inference() or torch.is_inference_mode_enabled():  # changes to it could not be noticed
         return Adjacency.from_edges(edge_index, num_nodes)
     key = (num_nodes, edge_index._version)
