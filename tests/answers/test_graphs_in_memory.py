@@ -49,8 +49,8 @@ def pretrain(graph: Any, **options: Any) -> Any:
 REFUSED: dict[str, tuple[str, Callable[[], Any]]] = {
     "too few nodes": ("num_nodes says 5", lambda: ring(num_nodes=5)),
     "too many nodes": ("num_nodes says 100", lambda: ring(num_nodes=100)),
-    "one weight is NaN": (r"edge 3, from node 3 to node 4, has nan", lambda: ring(edge_weight=weights(e3=float("nan")))),
-    "one weight is infinite": (r"edge 7\b.*inf", lambda: ring(edge_weight=weights(e7=float("inf")))),
+    "one weight is NaN": ("edge 3, from node 3 to node 4, has nan", lambda: ring(edge_weight=weights(e3=torch.nan))),
+    "one weight is infinite": (r"edge 7\b.*inf", lambda: ring(edge_weight=weights(e7=torch.inf))),
     "a weight below 0": (r"edge 25\b.*-1", lambda: ring(edge_weight=weights(e25=-1.0))),
     "a weight of 0": (r"edge 2\b.*has 0", lambda: ring(edge_weight=weights(e2=0.0))),
     "too few weights": (r"edge_weight.*40 edges.*\[5\]", lambda: ring(edge_weight=weights()[:5])),
@@ -60,7 +60,7 @@ REFUSED: dict[str, tuple[str, Callable[[], Any]]] = {
     "compressed features": (r"x.*sparse.*to_dense", lambda: ring(x=torch.rand(NODES, 6).to_sparse_csr())),
     "a list of features": (r"x.*list", lambda: ring(x=torch.rand(NODES, 6).tolist())),
     "no features": ("x must be", lambda: Data(edge_index=ring().edge_index, num_nodes=NODES)),
-    "features without numbers": ("x .*meta has none"))),
+    "features without numbers": ("x .*meta has none", lambda: ring(x=torch.rand(NODES, 6, device="meta"))),
     "a sparse matrix for edges": ("edge_index.*sparse", lambda: ring(edge_index=torch.eye(NODES).to_sparse())),
     "a list of edges": ("edge_index.*list", lambda: ring(edge_index=ring().edge_index.tolist())),
 }  # fmt: skip

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import subprocess
 from collections.abc import Callable
@@ -19,7 +18,7 @@ from torch_geometric.data import Data
 
 import graphmae as gm
 from commands import graphmae
-from graphmae.runtime.errors import ConfigError, DataError, InputError, WriteError
+from graphmae.runtime.errors import InputError
 
 ROWS = 24
 SMALL = ["encoder.hidden_channels=8", "encoder.heads=2", "train.epochs=1", "embedding.width=8"]

@@ -8,6 +8,7 @@ from .. import pretrained
 from ..experiments.folder import RunFolder
 from ..methods import GraphMAE
 from ..runtime.errors import InputError
+from ..runtime.files import as_path
 
 
 def convert(
@@ -20,7 +21,7 @@ def convert(
     rate: float = 0.5,
 ) -> GraphMAE:
     """Read checkpoint.pt of the published scripts (GAT or GIN, DGL or PyG), save it in `out`, and return the model."""
-    if RunFolder(Path(out)).holds_model:
+    if RunFolder(as_path(out, "out")).holds_model:
         raise InputError(f"{out} already holds a model; choose another --out")
     network = pretrained.from_published(Path(file), residual=residual, activation=activation, gamma=gamma, rate=rate)
     pretrained.save(network, out)

@@ -59,7 +59,7 @@ def embed(
     check_out(out, FORMATS)
     if level not in LEVELS:
         raise InputError(unknown("level", level, LEVELS))
-    opened = load(model) if isinstance(model, str | Path) else model
+    opened = model if isinstance(model, nn.Module) else load(model)
     encoder = opened.reader if isinstance(opened, Method) else opened
     inputs = opened.inputs if isinstance(opened, Method) else {}
     dataset = open_dataset(data, data_root, columns, inputs, strict)

@@ -9,6 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from torch import nn
+
 from .. import config, pretrained
 from ..config import Evaluation
 from ..data.open import open_dataset
@@ -45,7 +47,7 @@ def evaluate(
     moved since.
     """
     began, seeds = time.monotonic(), check_seeds(seeds)
-    opened = load(model) if isinstance(model, str | Path) else model
+    opened = model if isinstance(model, nn.Module) else load(model)
     settings = evaluation_settings(model, list(overrides))
     dataset = open_dataset(data, data_root, columns, opened.inputs, strict)
     dataset = with_split(dataset)

@@ -44,8 +44,7 @@ def explain(
     >>> explain("runs/assay", ["c1ccccc1[N+](=O)[O-]"], "atoms.svg")  # doctest: +SKIP
     """
     check_out(out, (*FORMATS, ".csv"))
-    committee = pretrained.load_committee(model) if isinstance(model, str | Path) else model
-    committee = committee if isinstance(committee, Committee) else Committee((committee,))
+    committee = model if isinstance(model, Committee) else pretrained.load_committee(model)
     at = committee.target(target) if target else 0
     drawn = out is not None and Path(out).suffix in FORMATS
     count = top or (DRAWN if drawn else None)

@@ -93,9 +93,9 @@ def predict(
 
 
 def _committee(model: Predictor | AutomaticPredictor | Committee | str | Path) -> Committee:
-    if isinstance(model, str | Path):
-        return pretrained.load_committee(model)
-    return model if isinstance(model, Committee) else Committee((model,))
+    if isinstance(model, Predictor | AutomaticPredictor):
+        return Committee((model,))
+    return model if isinstance(model, Committee) else pretrained.load_committee(model)
 
 
 def _of_file(

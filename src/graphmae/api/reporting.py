@@ -13,7 +13,7 @@ from ..reporting import page, plots
 from ..runtime.device import resolve_device
 from ..runtime.environment import package_version
 from ..runtime.errors import InputError
-from ..runtime.files import check_out, write_text
+from ..runtime.files import as_path, check_out, write_text
 
 logger = logging.getLogger("graphmae")
 
@@ -39,7 +39,7 @@ def report(
     >>> report("runs/cora", "cora.html")  # doctest: +SKIP
     >>> report(["runs/a", "runs/b"], figures="figures")  # doctest: +SKIP
     """
-    folders = [RunFolder(Path(run)) for run in ([runs] if isinstance(runs, str | Path) else runs)]
+    folders = [RunFolder(as_path(run, "a run")) for run in ([runs] if isinstance(runs, str | Path) else runs)]
     if not folders:
         raise InputError("name at least one run: the --out of run, pretrain, finetune or compare")
     check_out(out, (".html",))

@@ -11,6 +11,7 @@ from ..experiments import auto
 from ..experiments import tune as tuning
 from ..experiments.folder import RunFolder
 from ..experiments.tune import Tuned
+from ..runtime.files import as_path
 
 
 def tune(
@@ -33,5 +34,5 @@ def tune(
     """
     made, dataset = auto.recipe_for(data, recipe, overrides, columns, data_root)
     dataset.single_graph()
-    folder = None if out is None else RunFolder(Path(out))
+    folder = None if out is None else RunFolder(as_path(out, "out"))
     return tuning.tune(dataset, made, search or tuning.SPACE, trials, seed=seed, device=device, out=folder)

@@ -13,6 +13,7 @@ import typer
 from ..api import COMMANDS
 from ..runtime import ranks
 from ..runtime.errors import GraphMAEError, Interrupted
+from ..runtime.files import as_path
 from ..runtime.memory import is_out_of_memory, out_of_memory
 from .checks import checked
 
@@ -79,6 +80,8 @@ def main() -> None:
     # Waiting threads sleep early: several times faster on a busy machine, and as fast on a quiet one.
     os.environ.setdefault("GOMP_SPINCOUNT", "3000")
     try:
+        for word in sys.argv[1:]:
+            as_path(word, "an argument")
         app()
     except GraphMAEError as error:
         if not (ranks.rank() and isinstance(error, Interrupted)):

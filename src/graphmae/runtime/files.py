@@ -20,6 +20,25 @@ PARTIAL = ".partial"
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
+def as_path(value: object, what: str) -> Path:
+    """A path that can be written into a file, as JSON and Arrow need it; `what` is what messages call it.
+
+    >>> as_path("runs/mine", "out").as_posix()
+    'runs/mine'
+    """
+    if not isinstance(value, str | os.PathLike) or isinstance(os.fspath(value), bytes):
+        raise InputError(f"{what} must be a path, text or a pathlib.Path, not {type(value).__name__}: {value!r:.60}")
+    text = os.fspath(value)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise InputError(
+            f"{what}, {text.encode(errors='replace').decode()!r}, is not UTF-8: rename the file or folder (mv). Where "
+            "its name is right, this locale knows no UTF-8: set PYTHONUTF8=1"
+        ) from None
+    return Path(text)
+
+
 @contextmanager
 def writing(path: str | Path, size: int = 0) -> Iterator[None]:
     """What can go wrong while `path` is written, in words; `size` is how many bytes it takes, where that is known."""
@@ -98,21 +117,11 @@ def flush(path: Path) -> None:
 
 def write_text(path: str | Path, text: str) -> None:
     with replacing(path) as partial:
-        partial.write_text(text, encoding="utf-8")
+        partial.write_text(text, encoding="utf-8", errors="replace")  # the name of a folder may be no text
 
 
 def write_json(path: str | Path, value: Mapping[str, Any]) -> None:
     write_text(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
-
-
-def read_json(path: str | Path) -> dict[str, Any]:
-    try:
-        value = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise InputError(f"{path} cannot be read as JSON ({error})") from None
-    if not isinstance(value, dict):
-        raise InputError(f"{path} must hold one JSON object")
-    return value
 
 
 @contextmanager
@@ -183,7 +192,7 @@ def check_out(out: str | Path | None, formats: Sequence[str]) -> None:
     """Refuse a file that could not be written in the end, before any work is done."""
     if out is None:
         return
-    path = Path(out)
+    path = as_path(out, "out")
     if path.suffix not in formats:
         raise InputError(f"--out {path}: unknown format {path.suffix!r}. Allowed: {', '.join(formats)}")
     if not path.parent.is_dir():
