@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from .. import pretrained
 from ..data.molecules.drawing import FORMATS, LONGEST, draw_atoms, largest_of
 from ..data.molecules.library import library_rows
 from ..finetuning import AutomaticPredictor, Committee, Predictor
@@ -17,6 +16,7 @@ from ..finetuning.contributions import Contributions, contributions
 from ..runtime.errors import InputError
 from ..runtime.files import check_out, replacing
 from ..runtime.lines import line_writer
+from .prediction import committee_of
 
 DRAWN = 12  # molecules in a picture
 NAMES = ("id", "name", "title", "compound", "compound_id", "cid", "molecule", "molecule_id")
@@ -44,7 +44,7 @@ def explain(
     >>> explain("runs/assay", ["c1ccccc1[N+](=O)[O-]"], "atoms.svg")  # doctest: +SKIP
     """
     check_out(out, (*FORMATS, ".csv"))
-    committee = model if isinstance(model, Committee) else pretrained.load_committee(model)
+    committee = committee_of(model)
     at = committee.target(target) if target else 0
     drawn = out is not None and Path(out).suffix in FORMATS
     count = top or (DRAWN if drawn else None)

@@ -70,7 +70,7 @@ def predict(
         )
     if not molecules:
         raise InputError("there are no molecules to predict for")
-    committee = _committee(model)
+    committee = committee_of(model)
     values = torch.full((len(molecules), len(committee.names)), float("nan"))
     columns = Columns(committee.names, committee.kind, committee.automatic is not None)
     cells = {name: [""] * len(molecules) for name in columns.header}
@@ -92,7 +92,7 @@ def predict(
     }
 
 
-def _committee(model: Predictor | AutomaticPredictor | Committee | str | Path) -> Committee:
+def committee_of(model: Predictor | AutomaticPredictor | Committee | str | Path) -> Committee:
     if isinstance(model, Predictor | AutomaticPredictor):
         return Committee((model,))
     return model if isinstance(model, Committee) else pretrained.load_committee(model)
@@ -104,7 +104,7 @@ def _of_file(
 ) -> Tensor:  # fmt: skip
     if out is not None and Path(out).exists() and Path(out).samefile(path):
         raise InputError(f"{out} is the file with the molecules itself; name another file for the predictions")
-    committee = _committee(model)
+    committee = committee_of(model)
     order = _order(committee, sort, top)
     header, rows = library_rows(path, smiles)
     if out is None:

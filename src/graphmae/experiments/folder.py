@@ -27,9 +27,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from .. import config
 from ..results import Result
 from ..runtime import ranks
-from ..runtime.errors import InputError, Interrupted, StopRequest
+from ..runtime.errors import ConfigError, InputError, Interrupted, StopRequest
 from ..runtime.files import as_path, is_empty, locked, replacing, write_json, write_text
 from ..runtime.lines import line_writer
 from ..runtime.untrusted import read_object
@@ -239,7 +240,10 @@ class RunFolder:
         """The recipe of the run this folder, or this seed, belongs to."""
         for path in (self.path / "recipe.json", self.path.parent / "recipe.json"):
             if path.is_file():
-                return read_object(path)
+                recipe = read_object(path)
+                if wrong := config.stored_problems(recipe):
+                    raise ConfigError(wrong, str(path))
+                return recipe
         return None
 
 
