@@ -18,7 +18,7 @@ from torch_geometric.data import Data
 
 import graphmae as gm
 from commands import graphmae
-from graphmae.runtime.errors import InputError
+from graphmae.runtime.errors import DataError, InputError
 
 ROWS = 24
 SMALL = ["encoder.hidden_channels=8", "encoder.heads=2", "train.epochs=1", "embedding.width=8"]
@@ -314,44 +314,98 @@ def trained() -> np.ndarray:
 @pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
 def test_training_inside_of_a_block_without_gradients(mode: Callable[[], Any]) -> None:
     """A notebook with torch.inference_mode() around everything: 'element 0 of tensors does not require grad'."""
-    expected = trained()
+    data, expected = ring(), trained()
+    model = small_model()
     with mode():
-        assert np.array_equal(trained(), expected)
+        gm.pretrain(model, data, 2, progress=False)
+        assert np.array_equal(gm.embed(model, data), expected)
         assert not torch.is_grad_enabled()
 
 
 @pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
 def test_recipes_inside_of_a_block_without_gradients(mode: Callable[[], Any]) -> None:
-    """The same for a recipe, and for an evaluation, which trains a probe."""
-    data = ring()
-    expected = np.asarray(gm.embed(gm.pretrain("auto", data, 1, progress=False), data))
+    """The same for a recipe, on a graph that was made in the block too."""
+    expected = np.asarray(gm.embed(gm.pretrain("auto", ring(), 1, progress=False), ring()))
     with mode():
-        assert np.array_equal(np.asarray(gm.embed(gm.pretrain("auto", data, 1, progress=False), data)), expected)
+        assert np.array_equal(np.asarray(gm.embed(gm.pretrain("auto", ring(), 1, progress=False), ring())), expected)
+
+
+def test_a_model_made_in_inference_mode() -> None:
+    """Its weights can never be trained, and PyTorch says so in the middle of a step."""
+    with torch.inference_mode():
+        model = small_model()
+    with pytest.raises(InputError, match=r"torch\.inference_mode\(\).*outside"):
+        gm.pretrain(model, ring(), 1, progress=False)
 
 
 def test_float64_as_the_default_type() -> None:
     """torch.set_default_dtype(torch.float64), as scientists do: two types met in one sum."""
-    expected = trained()
+    data, model, expected = ring(), small_model(), trained()
     torch.set_default_dtype(torch.float64)
     try:
-        found = trained()
+        gm.pretrain(model, data, 2, progress=False)
+        found = np.asarray(gm.embed(model, data))
         assert torch.get_default_dtype() == torch.float64
+        with pytest.raises(InputError, match=r"model\.float\(\)"):
+            gm.pretrain(small_model(), data, 1, progress=False)  # its weights are float64
     finally:
         torch.set_default_dtype(torch.float32)
     assert found.dtype == expected.dtype and np.array_equal(found, expected)
 
 
 def test_the_default_device_meta() -> None:
-    """torch.set_default_device("meta"): a device that holds no numbers."""
-    data, model = ring(), small_model()
+    """torch.set_default_device("meta"): 'Tensor on device meta is not on the expected device'."""
+    data, model, expected = ring(), small_model(), trained()
     torch.set_default_device("meta")
     try:
-        with pytest.raises(InputError, match=r"set_default_device.*meta"):
-            gm.pretrain(model, data, 1, progress=False)
-        with pytest.raises(InputError, match=r"set_default_device.*meta"):
-            gm.embed(model, data)
+        gm.pretrain(model, data, 2, progress=False)
+        found = np.asarray(gm.embed(model, data))
+        with pytest.raises(InputError, match="meta"):
+            gm.embed(small_model(), data)  # a model without numbers
+        assert torch.get_default_device().type == "meta"
     finally:
         torch.set_default_device(None)
+    assert np.array_equal(found, expected)
+
+
+@pytest.mark.parametrize(
+    ("name", "backend"), [("gat", "eager"), ("gat", "aot_eager"), ("gcn", "eager"), ("gin", "eager")]
+)
+def test_torch_compile_of_an_encoder(name: str, backend: str) -> None:
+    """A TypingError of Numba, forty lines long. Other edges in the same shape are other edges."""
+    torch.manual_seed(0)
+    encoder = gm.encoders.build(name, in_channels=6, hidden_channels=8, num_layers=1).eval()
+    torch._dynamo.reset()
+    compiled = torch.compile(encoder, backend=backend)
+    data = ring()
+    for edges in (data.edge_index, (data.edge_index * 3 + data.edge_index.flip(0)) % 20):
+        expected, found = encoder(data.x, edges), compiled(data.x, edges)
+        torch.testing.assert_close(found, expected)
+        grads = [torch.autograd.grad(out.square().sum(), encoder.parameters()) for out in (found, expected)]
+        for one, other in zip(*grads, strict=True):
+            torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["gat", "gcn", "gin"])
+def test_a_trace_of_an_encoder_is_refused(name: str) -> None:
+    """It would hold the edges of the graph it was traced with, and give other graphs the neighbours of that one."""
+    encoder, data = gm.encoders.build(name, in_channels=6, hidden_channels=8).eval(), ring()
+    with pytest.raises(InputError, match="export_encoder"):
+        torch.jit.trace(encoder, (data.x, data.edge_index))
+    with pytest.raises(Exception, match="export_encoder"):
+        torch.export.export(encoder, (data.x, data.edge_index), strict=False)
+
+
+def test_features_of_another_type_or_width() -> None:
+    """encoder(x.double(), …), and the 6 features of a table where the model sees 13: two shapes of matrices."""
+    encoder, data = small_model().encoder, ring()
+    with pytest.raises(DataError, match=r"float64.*x\.float\(\)"):
+        encoder(data.x.double(), data.edge_index)
+    with pytest.raises(DataError, match=r"\(20, 5\).*\[nodes, 6\]"):
+        encoder(data.x[:, :5], data.edge_index)
+    assert encoder.double()(data.x.double(), data.edge_index).dtype == torch.float64
+    with pytest.raises(DataError, match=r"encoder\.float\(\)"):
+        encoder(data.x, data.edge_index)
 
 
 @pytest.mark.parametrize("wrong", [5, None, b"runs/mine", ["runs/mine"]], ids=str)

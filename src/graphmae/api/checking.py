@@ -12,9 +12,11 @@ from ..data.open import open_dataset
 from ..data.tables import Drift
 from ..methods import Method
 from ..pretrained import load
+from ..runtime.device import with_torch_defaults
 from ..runtime.errors import InputError
 
 
+@with_torch_defaults
 def drift(
     model: Method | str | Path,
     data: Any,

@@ -10,11 +10,13 @@ from ..config import Recipe
 from ..experiments import auto
 from ..experiments import compare as comparing
 from ..reporting.contest import Contest
+from ..runtime.device import with_torch_defaults
 from ..runtime.errors import InputError
 from ..training import Progress, quiet
 from .reporting import report_of
 
 
+@with_torch_defaults
 def compare(
     data: Any,
     methods: Sequence[str] = (),

@@ -20,7 +20,7 @@ from ..inference.large import embed_large, wants_layers
 from ..inference.shards import in_shards
 from ..methods import Method
 from ..pretrained import load
-from ..runtime.device import resolve_device
+from ..runtime.device import resolve_device, with_torch_defaults
 from ..runtime.errors import InputError, unknown
 from ..runtime.files import check_out
 from ..training.distributed import ALONE, Ranks, connect
@@ -30,6 +30,7 @@ LEVELS = ("auto", "node", "graph")
 FORMATS = (".npy", ".npz", ".csv", ".parquet")
 
 
+@with_torch_defaults
 def embed(
     model: Method | nn.Module | str | Path,
     data: Any,

@@ -21,12 +21,13 @@ from ..inference.embedding import check_width
 from ..methods import Method
 from ..pretrained import load
 from ..results import Result
-from ..runtime.device import resolve_device
+from ..runtime.device import resolve_device, with_torch_defaults
 from ..runtime.environment import hardware, peak_bytes, versions
 from ..runtime.errors import InputError
 from ..runtime.seed import check_seeds
 
 
+@with_torch_defaults
 def evaluate(
     model: Method | str | Path,
     data: Any,

@@ -13,6 +13,7 @@ from ..data.molecules.drawing import FORMATS, LONGEST, draw_atoms, largest_of
 from ..data.molecules.library import library_rows
 from ..finetuning import AutomaticPredictor, Committee, Predictor
 from ..finetuning.contributions import Contributions, contributions
+from ..runtime.device import with_torch_defaults
 from ..runtime.errors import InputError
 from ..runtime.files import check_out, replacing
 from ..runtime.lines import line_writer
@@ -22,6 +23,7 @@ DRAWN = 12  # molecules in a picture
 NAMES = ("id", "name", "title", "compound", "compound_id", "cid", "molecule", "molecule_id")
 
 
+@with_torch_defaults
 def explain(
     model: Predictor | AutomaticPredictor | Committee | str | Path,
     molecules: Sequence[str] | str | Path,

@@ -14,7 +14,7 @@ from ..config import Recipe
 from ..data.tables import write_table
 from ..data.tables.cells import strings
 from ..experiments import auto, missing_links
-from ..runtime.device import resolve_device
+from ..runtime.device import resolve_device, with_torch_defaults
 from ..runtime.errors import InputError, unknown
 from ..runtime.files import check_out
 from ..runtime.seed import check_seeds
@@ -33,6 +33,7 @@ class MissingLink(NamedTuple):
     percentile: float
 
 
+@with_torch_defaults
 def predict_links(
     data: Any,
     recipe: Recipe | str | Path = "auto",

@@ -26,7 +26,7 @@ from ..inference.reconstruction import reconstructing
 from ..inference.rewriting import write_filled
 from ..methods import Method
 from ..results import Result
-from ..runtime.device import numerics, resolve_device
+from ..runtime.device import numerics, resolve_device, with_torch_defaults
 from ..runtime.environment import hardware, peak_bytes, versions
 from ..runtime.errors import ConfigError, InputError, unknown
 from ..runtime.files import check_out, replacing
@@ -51,6 +51,7 @@ def _opened(
     return opened, dataset, names
 
 
+@with_torch_defaults
 def similar(
     model: str | Path | Method,
     data: Any,
@@ -90,6 +91,7 @@ def similar(
     return [(names[i], cosine, percentile) for i, cosine, percentile in found]
 
 
+@with_torch_defaults
 def anomalies(
     model: str | Path | Method,
     data: Any,
@@ -117,6 +119,7 @@ def anomalies(
     return scores
 
 
+@with_torch_defaults
 def impute(
     model: str | Path | Method,
     nodes: str | Path,
@@ -144,6 +147,7 @@ def impute(
     return table, filled
 
 
+@with_torch_defaults
 def links(
     data: Any,
     recipe: Recipe | str | Path = "auto",

@@ -20,7 +20,7 @@ from ..experiments.columns import Columns
 from ..experiments.library import predict_library
 from ..experiments.ranking import Order
 from ..finetuning import AutomaticPredictor, Committee, Predictor
-from ..runtime.device import numerics, resolve_device
+from ..runtime.device import numerics, resolve_device, with_torch_defaults
 from ..runtime.errors import InputError
 from ..runtime.files import check_out
 
@@ -29,6 +29,7 @@ AT_ONCE = 8192
 logger = logging.getLogger("graphmae")
 
 
+@with_torch_defaults
 def predict(
     model: Predictor | AutomaticPredictor | Committee | str | Path,
     molecules: Sequence[str] | str | Path,

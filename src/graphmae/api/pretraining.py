@@ -22,7 +22,7 @@ from ..experiments.folder import RunFolder
 from ..inference.embedding import check_width
 from ..methods import Method
 from ..runtime.alone import alone
-from ..runtime.device import numerics, resolve_device
+from ..runtime.device import numerics, resolve_device, with_torch_defaults
 from ..runtime.errors import InputError
 from ..runtime.files import as_path, locked
 from ..runtime.ranks import check_alone, resumes
@@ -37,6 +37,7 @@ CONTINUED = ("train.epochs=20", "train.lr=3e-4")  # of pre-training that goes on
 EPOCHS = 500  # of a model of your own parts
 
 
+@with_torch_defaults
 def pretrain(
     model: Method | Recipe | str | Path,
     data: Any,

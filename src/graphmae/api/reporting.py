@@ -10,7 +10,7 @@ from typing import Any
 from ..experiments.collect import collect
 from ..experiments.folder import RunFolder
 from ..reporting import page, plots
-from ..runtime.device import resolve_device
+from ..runtime.device import resolve_device, with_torch_defaults
 from ..runtime.environment import package_version
 from ..runtime.errors import InputError
 from ..runtime.files import as_path, check_out, write_text
@@ -18,6 +18,7 @@ from ..runtime.files import as_path, check_out, write_text
 logger = logging.getLogger("graphmae")
 
 
+@with_torch_defaults
 def report(
     runs: str | Path | Sequence[str | Path],
     out: str | Path = "report.html",

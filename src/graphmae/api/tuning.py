@@ -11,9 +11,11 @@ from ..experiments import auto
 from ..experiments import tune as tuning
 from ..experiments.folder import RunFolder
 from ..experiments.tune import Tuned
+from ..runtime.device import with_torch_defaults
 from ..runtime.files import as_path
 
 
+@with_torch_defaults
 def tune(
     data: Any,
     recipe: Recipe | str | Path = "auto",

@@ -22,6 +22,9 @@ def check_graph(data: Data, name: str = "graph") -> Data:
     Labels become class numbers [N], or a matrix of 0 and 1 [N, classes] where a node can have several.
     """
     data = copy.copy(data)
+    for key, value in data.to_dict().items():
+        if isinstance(value, Tensor) and value.is_inference():
+            data[key] = value.clone()  # nothing can be learned with one that was made in torch.inference_mode()
     found = _features_and_edges(data)
     if not found:
         found = [*_labels(data), *_masks(data)]

@@ -16,7 +16,7 @@ from ..batching import Batch, GraphStore
 from ..data import Dataset
 from ..methods import Method
 from ..runtime.device import resolve_device
-from ..runtime.errors import ConfigError, DataError, GraphMAEError, unknown
+from ..runtime.errors import ConfigError, DataError, GraphMAEError, InputError, unknown
 from ..runtime.seed import preserved_randomness
 
 if TYPE_CHECKING:
@@ -201,6 +201,10 @@ def _check(encoder: nn.Module, found: int) -> None:
     width = getattr(encoder, "in_channels", found)
     if found != width:
         raise DataError(f"the encoder was made for {width} features per node; this graph has {found}")
+    if any(weight.is_meta for weight in encoder.parameters()):
+        raise InputError(
+            'the weights of the model are on the device "meta", which holds no numbers; make it on the CPU'
+        )
 
 
 @contextmanager
