@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import math
 import os
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,7 +21,7 @@ from torch_geometric.data import Data
 
 import graphmae as gm
 from commands import graphmae
-from graphmae.runtime.errors import DataError, InputError
+from graphmae.runtime.errors import DataError, InputError, WriteError
 
 ROWS = 24
 SMALL = ["encoder.hidden_channels=8", "encoder.heads=2", "train.epochs=1", "embedding.width=8"]
@@ -123,7 +126,6 @@ def test_a_report_made_in_a_folder_that_is_not_utf_8(work: Path, tmp_path: Path)
 
 def test_letters_in_a_locale_that_has_none(work: Path, tmp_path: Path) -> None:
     """LC_ALL=C without Python's UTF-8 mode, in a bare container: the sentence says what to set."""
-    import sys
 
     tables = write_tables(tmp_path / "ünï")
     bare = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
@@ -423,3 +425,105 @@ def test_an_out_that_is_no_path(wrong: Any) -> None:
         gm.embed(small_model(), ring(), out=wrong)
     with pytest.raises(InputError, match=f"out must be a path.*{type(wrong).__name__}"):
         gm.pretrain(small_model(), ring(), 1, out=wrong, progress=False)
+
+
+def predictor() -> Any:
+    torch.manual_seed(0)
+    encoder = gm.encoders.build("molecule-gin", in_channels=124, hidden_channels=8, num_layers=2)
+    made = gm.Predictor(encoder, ["toxic"])
+    made.inputs = {"features": "molecule", "self_loops": True}
+    return made.eval()
+
+
+def test_molecules_in_a_column_of_a_table() -> None:
+    """gm.predict(run, df["SMILES"]): 'the truth value of a Series is ambiguous'."""
+    import pandas as pd
+
+    texts = ["CCO", "c1ccccc1", "no molecule"]
+    expected = np.asarray(gm.predict(predictor(), texts))
+    assert np.isnan(expected).ravel().tolist() == [False, False, True]
+    frame = pd.DataFrame({"SMILES": texts}, index=[7, 3, 5])
+    for column in (frame["SMILES"], np.array(texts), np.array(texts, dtype=object), tuple(texts), iter(texts)):
+        assert np.array_equal(np.asarray(gm.predict(predictor(), column)), expected, equal_nan=True)
+    assert gm.explain(predictor(), frame["SMILES"])[2] is None
+
+
+@pytest.mark.parametrize("missing", ["None", "NaN", "NA", "empty"])
+def test_an_empty_cell_among_molecules(missing: str) -> None:
+    """NaN for what is no molecule, as the documentation promises; None ended in a TypeError."""
+    import pandas as pd
+
+    cell = {"None": None, "NaN": float("nan"), "NA": pd.NA, "empty": ""}[missing]
+    one = float(gm.predict(predictor(), ["CCO"])[0, 0])
+    found = gm.predict(predictor(), ["CCO", cell])[:, 0].tolist()
+    assert found[0] == pytest.approx(one) and math.isnan(found[1])
+    assert {len(column) for column in gm.predict(predictor(), ["CCO", cell], details=True).values()} == {2}
+    assert gm.explain(predictor(), ["CCO", cell])[1] is None
+
+
+@pytest.mark.parametrize("wrong", [["CCO", 5], {"CCO": 1}, 5, [["CCO"]], [b"CCO"]], ids=str)
+def test_molecules_that_are_no_texts(wrong: Any) -> None:
+    """A sentence, and not the names of a table's columns taken for molecules."""
+    import pandas as pd
+
+    for molecules in (wrong, pd.DataFrame({"SMILES": ["CCO"]})):
+        for use in (gm.predict, gm.explain):
+            with pytest.raises(InputError, match="SMILES"):
+                use(predictor(), molecules)
+
+
+# Files that are written
+
+
+WRITER = """
+import sys, time
+from graphmae.runtime.files import replacing
+with replacing(sys.argv[1]) as partial:
+    partial.write_text("half")
+    print("writing", flush=True)
+    time.sleep(60)
+"""
+
+
+def begin_to_write(path: Path) -> subprocess.Popen[str]:
+    process = subprocess.Popen([sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None and process.stdout.readline() == "writing\n"
+    return process
+
+
+def test_what_a_killed_command_left_half_written_is_removed(tmp_path: Path) -> None:
+    """`.z.csv.4711.partial.csv` stayed for ever; one that a living process writes must stay."""
+    with begin_to_write(tmp_path / "z.csv") as killed, begin_to_write(tmp_path / "other.csv") as living:
+        killed.kill()
+        killed.wait()
+        names = [file.name for file in tmp_path.iterdir()]
+        assert sorted(name.split(".")[1] for name in names) == ["other", "z"]
+        gm.embed(small_model(), ring(), out=tmp_path / "z.csv")
+        left = [file.name for file in tmp_path.iterdir()]
+        living.kill()
+    assert len(left) == 2 and "z.csv" in left and any(name.startswith(".other.csv") for name in left)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
+def test_a_full_standard_output_is_named() -> None:
+    """'No space left on device', and nobody knew where: three disks had room."""
+    with Path("/dev/full").open("w") as full:
+        command = [sys.executable, "-m", "graphmae", "recipes", "list"]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+    check_sentence(done, "standard output", "No space left", code=1)
+
+
+def test_a_full_cache_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Molecules are parsed into the cache; the system does not say which file a write that failed was for."""
+    written = Path.write_text
+
+    def write_text(self: Path, *arguments: Any, **named: Any) -> int:
+        if self.name == "made_of.json":
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return written(self, *arguments, **named)
+
+    monkeypatch.setenv("GRAPHMAE_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "few.smi").write_text("CCO\nCCC\n")
+    monkeypatch.setattr(Path, "write_text", write_text)
+    with pytest.raises(WriteError, match=r"cache.*cannot be written: no space left"):
+        gm.data.open(tmp_path / "few.smi")

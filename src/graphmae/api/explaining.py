@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from ..runtime.device import with_torch_defaults
 from ..runtime.errors import InputError
 from ..runtime.files import check_out, replacing
 from ..runtime.lines import line_writer
-from .prediction import committee_of
+from .prediction import committee_of, texts_of
 
 DRAWN = 12  # molecules in a picture
 NAMES = ("id", "name", "title", "compound", "compound_id", "cid", "molecule", "molecule_id")
@@ -26,7 +26,7 @@ NAMES = ("id", "name", "title", "compound", "compound_id", "cid", "molecule", "m
 @with_torch_defaults
 def explain(
     model: Predictor | AutomaticPredictor | Committee | str | Path,
-    molecules: Sequence[str] | str | Path,
+    molecules: Iterable[str | None] | str | Path,
     out: str | Path | None = None,
     *,
     smiles: str | None = None,
@@ -55,7 +55,7 @@ def explain(
         some = list(islice(rows, count))
         texts, names = [text for _, text in some], _names(header, [cells for cells, _ in some])
     else:
-        texts = list(molecules)[:count]
+        texts = texts_of(molecules)[:count]
         names = [""] * len(texts)
     found = contributions(committee, texts)
     known = [one for one in found if one is not None]

@@ -124,9 +124,10 @@ class StackedEncoder(Encoder):
 
     def _check(self, x: Tensor) -> None:
         """Refuse features of another width or of double precision, which torch's products refuse less clearly."""
-        if x.dim() != 2 or x.size(1) != self.in_channels:
+        width = int(self.blocks[0].conv.in_channels)  # type: ignore[union-attr, arg-type]
+        if x.dim() != 2 or x.size(1) != width:
             raise DataError(
-                f"x has the shape {tuple(x.shape)}, and this encoder takes [nodes, {self.in_channels}]; where the "
+                f"x has the shape {tuple(x.shape)}, and this encoder takes [nodes, {width}]; where the "
                 "model has views, model.as_seen(graph) has the features that it sees"
             )
         own = next(self.parameters()).dtype

@@ -8,6 +8,7 @@ import os
 import re
 import socket
 import time
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -90,9 +91,10 @@ def replacing(path: str | Path, size: int = 0) -> Iterator[Path]:
     ('whole', ['z.txt'])
     """
     path = Path(path)
-    partial = path.with_name(f".{path.name}.{os.getpid()}{PARTIAL}{path.suffix}")
+    partial = path.with_name(f".{path.name}.{_host()}-{os.getpid()}{PARTIAL}{path.suffix}")
     with writing(path, size):
         path.parent.mkdir(parents=True, exist_ok=True)
+        _remove_abandoned(path.parent)
         try:
             yield partial
             flush(partial)
@@ -103,6 +105,32 @@ def replacing(path: str | Path, size: int = 0) -> Iterator[Path]:
             raise
     with suppress(OSError):  # not every file system can flush a folder
         flush(path.parent)
+
+
+def _host() -> str:
+    """This machine, in the name of a half-written file: others may share the folder, with processes of their own."""
+    return f"{zlib.crc32(socket.gethostname().encode()):08x}"
+
+
+def _remove_abandoned(folder: Path) -> None:
+    """Half-written files of processes of this machine that are no more."""
+    for file in folder.glob(f".*.{_host()}-*{PARTIAL}*"):
+        owner = re.search(rf"-(\d+){re.escape(PARTIAL)}", file.name)
+        if owner and not _is_running(int(owner[1])):
+            with suppress(OSError):  # another process was faster, or may
+                file.unlink()
+
+
+def _is_running(process: int) -> bool:
+    if os.name == "nt":  # a signal would end it there
+        return True
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        pass
+    return True
 
 
 def flush(path: Path) -> None:
@@ -146,7 +174,8 @@ def locked(folder: Path) -> Iterator[None]:
             since = time.strftime("%Y-%m-%d %H:%M:%S %z")
             path.write_text(f"process {os.getpid()} on {socket.gethostname()} (since {since})\n", encoding="utf-8")
         remove_partial_files(folder)
-        yield
+        with _named_if_full(folder):
+            yield
     finally:
         with suppress(OSError):
             path.write_text("")
@@ -167,9 +196,21 @@ def waiting_for(path: Path, wait: Callable[[], None]) -> Iterator[None]:
             wait()
             lock.acquire()
     try:
-        yield
+        with _named_if_full(path.parent):
+            yield
     finally:
         lock.release()
+
+
+@contextmanager
+def _named_if_full(folder: Path) -> Iterator[None]:
+    """The system does not say which disk is full; whoever holds a folder is writing there."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in NO_SPACE or error.filename or isinstance(error, WriteError):
+            raise
+        raise WriteError(_cannot_write(folder, error.errno, os.strerror(error.errno), 0)) from error
 
 
 def _owner(path: Path) -> str:
