@@ -527,3 +527,15 @@ def test_a_full_cache_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(Path, "write_text", write_text)
     with pytest.raises(WriteError, match=r"cache.*cannot be written: no space left"):
         gm.data.open(tmp_path / "few.smi")
+
+
+@pytest.mark.parametrize(("mean", "std"), [(1e308, 1.0), (-1e200, 1.0), (1e308, 1e308), (0.0, 1e-300)])
+def test_drift_from_numbers_that_were_never_measured(work: Path, tmp_path: Path, mean: float, std: float) -> None:
+    """A forged or damaged checkpoint: a sentence with numbers of 300 digits."""
+    run = copied_run(work, tmp_path)
+    config = json.loads((run / "config.json").read_text())
+    (age,) = [column for column in config["inputs"]["columns"] if column["name"] == "age"]
+    age.update(mean=mean, std=std)
+    (run / "config.json").write_text(json.dumps(config))
+    lines = gm.drift(run, [str(work / "nodes.csv"), str(work / "edges.csv")]).lines()
+    assert lines and max(map(len, lines)) < 200
