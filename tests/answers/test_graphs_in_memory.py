@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 import scipy.sparse as sp
 import torch
@@ -135,6 +136,43 @@ def test_nodes_of_several_graphs_in_disorder_are_refused(sentence: str, owner: l
         small_model()(x, edges, numbers)
     with pytest.raises(InputError, match=sentence):
         Batch(x, edges, numbers)
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_one_wrong_number_in_any_place_is_found(seed: int) -> None:
+    """Any weight of any graph in any type: the sentence names the edge. Without the wrong one, the graph is taken."""
+    rng = np.random.default_rng(seed)
+    nodes, edges = int(rng.integers(2, 30)), int(rng.integers(2, 90))
+    ends = torch.from_numpy(rng.integers(nodes, size=(2, edges)))
+    weight = torch.from_numpy(rng.uniform(0.1, 5, edges)).to([torch.float64, torch.float32, torch.float16][seed % 3])
+    graph = Data(x=torch.from_numpy(rng.normal(size=(nodes, 3))).float(), edge_index=ends, edge_weight=weight)
+    opened = gm.data.open(graph).graphs[0]
+    loops = ends[0] == ends[1]
+    assert torch.equal(opened.edge_weight[: int((~loops).sum())], weight[~loops].float())
+    place = int(rng.integers(edges))
+    graph.edge_weight = weight.clone()
+    graph.edge_weight[place] = [torch.nan, torch.inf, -torch.inf, 0.0, -float(weight[place])][seed % 5]
+    with pytest.raises(DataError, match=f"and 1 have none \\(the first: edge {place}, "):
+        gm.data.open(graph)
+    wrong = nodes + int(rng.choice([-1, 1, 1000]))
+    with pytest.raises(DataError, match=f"num_nodes says {wrong}, and x has {nodes} rows"):
+        gm.data.open(Data(x=graph.x, edge_index=ends, num_nodes=wrong))
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_a_batch_is_taken_where_it_is_in_order_and_nowhere_else(seed: int) -> None:
+    """Random numbers of graphs, some of them skipped; one exchange of two nodes is enough to be refused."""
+    rng = np.random.default_rng(seed)
+    owner = torch.from_numpy(np.sort(rng.integers(6, size=int(rng.integers(2, 20)))))
+    x, edges = torch.rand(len(owner), 3), torch.zeros(2, 1, dtype=torch.long)
+    assert Batch(x, edges, owner).num_graphs == int(owner[-1]) + 1
+    one, other = rng.choice(len(owner), 2, replace=False)
+    owner[[one, other]] = owner[[other, one]]
+    if bool((owner.diff() < 0).any()):
+        with pytest.raises(InputError, match="ascending"):
+            Batch(x, edges, owner)
+    else:
+        Batch(x, edges, owner)
 
 
 def test_the_rate_of_a_mask_holds_in_every_graph_of_a_batch() -> None:

@@ -172,6 +172,16 @@ def test_numbers_of_half_precision(work: Path, tmp_path: Path, kind: str) -> Non
     assert np.array_equal(found, expected)
 
 
+def test_what_is_learned_from_numbers_of_half_precision() -> None:
+    """ "Function 'min_max' has no kernel": a table with one such column could not be trained on. In lists as well."""
+    numbers = [[float(i % 5), i / 7] for i in range(ROWS)]
+    halves = pa.array(numbers, pa.list_(pa.float16()))
+    nodes = pa.table({**node_table(), "age": np.array(node_table()["age"], dtype=np.float16), "vector": halves})
+    singles = {name: column.to_pylist() for name, column in zip(nodes.column_names, nodes.columns, strict=True)}
+    found = gm.data.from_tables(nodes, edge_table(), quiet=True).graphs[0].x
+    assert torch.allclose(found, gm.data.from_tables(singles, edge_table(), quiet=True).graphs[0].x, atol=1e-6)
+
+
 def test_half_a_character_in_json_lines(work: Path, tmp_path: Path) -> None:
     r"""One row of "\ud800", half of an emoji that was cut in two."""
     rows = [dict(zip(node_table(), row, strict=True)) for row in zip(*node_table().values(), strict=True)]

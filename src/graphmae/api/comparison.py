@@ -12,6 +12,7 @@ from ..experiments import compare as comparing
 from ..reporting.contest import Contest
 from ..runtime.device import with_torch_defaults
 from ..runtime.errors import InputError
+from ..runtime.files import as_path
 from ..training import Progress, quiet
 from .reporting import report_of
 
@@ -61,7 +62,7 @@ def compare(
         imports=imports,
         device=device,
         root=data_root,
-        out=None if out is None else Path(out),
+        out=None if out is None else as_path(out, "out"),
         display=Progress() if progress else quiet,
     )
     if report and out is not None:
