@@ -6,6 +6,7 @@ Names are resolved when they are first used, so that `import graphmae` costs not
 from __future__ import annotations
 
 import importlib
+import random
 from typing import TYPE_CHECKING, Any
 
 from .api import COMMANDS
@@ -51,11 +52,15 @@ __all__ = sorted([*_NAMES, "data", "decoders", "encoders", "losses", "masking", 
 
 
 def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return importlib.import_module(f".{name}", __name__)
-    if name in _NAMES:
+    if name not in _MODULES and name not in _NAMES:
+        raise AttributeError(f"module 'graphmae' has no attribute {name!r}")
+    state = random.getstate()
+    try:
+        if name in _MODULES:
+            return importlib.import_module(f".{name}", __name__)
         return getattr(importlib.import_module(f".{_NAMES[name]}", __name__), name)
-    raise AttributeError(f"module 'graphmae' has no attribute {name!r}")
+    finally:
+        random.setstate(state)  # rich, which is imported on the way, draws a number when it is
 
 
 def __dir__() -> list[str]:

@@ -37,7 +37,7 @@ MISTAKES: list[tuple[list[str], list[str]]] = [
     (["pretrain", *TABLES, "--out", "full", "--resume"], ["full exists and is not a run"]),
     (["pretrain", *TABLES, "--label", "tpoic"], ["error: nodes.csv: unknown column 'tpoic'; did you mean 'topic'"]),
     (["links", *TABLES, "--id", "sku", "--source", "a"], ["2 problems", "nodes.csv: unknown column 'sku'", "'a'"]),
-    (["evaluate", "run", *TABLES, "--label", "topic", "--seeds", "5-2"], ["seeds must be given"]),
+    (["evaluate", "run", *TABLES, "--label", "topic", "--seeds", "5-2"], ["5-2", "ends before it begins"]),
     (["evaluate", "run", *TABLES, "--seeds", "many"], ["--seeds 'many' is not a list of seeds"]),
     (["evaluate", "run", *TABLES, "--split", "part"], ["unknown column 'part'", "--split"]),
     (["embed", "nowhere", *TABLES], ["nowhere is not a checkpoint"]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import shutil
@@ -200,6 +201,24 @@ def open_table_model(folder: Path) -> Any:
         return [made.state_dict(), gm.embed(made.encoder, dataset), made.inputs]
 
 
+def write_run(folder: Path) -> None:
+    """Everything one pre-training leaves, and the tables it names."""
+    write_csv(folder)
+    small = ["encoder.hidden_channels=8", "encoder.heads=2", "train.epochs=1", "embedding.width=8"]
+    tables = [str(folder / "nodes.csv"), str(folder / "edges.csv")]
+    gm.pretrain("auto", tables, overrides=small, out=folder / "run", progress=False)
+    recipe = folder / "run/recipe.json"
+    recipe.write_text(recipe.read_text().replace(str(folder), "."))
+
+
+def open_run(folder: Path) -> Any:
+    """What an embedding and the page of a run are made from."""
+    with contextlib.chdir(folder):
+        rows = gm.embed("run", ["nodes.csv", "edges.csv"])
+        gm.report("run", "page.html")
+    return rows
+
+
 def write_predictor(folder: Path) -> None:
     torch.manual_seed(0)
     encoder = encoders.build("molecule-gin", in_channels=124, hidden_channels=8, num_layers=2)
@@ -362,6 +381,7 @@ KINDS: dict[str, Kind] = {
     "weights": Kind(write_model, open_model, "model.safetensors"),
     "table config": Kind(write_table_model, open_table_model, "config.json"),
     "table weights": Kind(write_table_model, open_table_model, "model.safetensors"),
+    "run": Kind(write_run, open_run, "run/*.json*"),
     "predictor config": Kind(write_predictor, open_predictor, "config.json"),
     "predictor weights": Kind(write_predictor, open_predictor, "model.safetensors"),
     "state": Kind(write_state, open_state),

@@ -95,8 +95,23 @@ def edit_json(raw: bytes, rng: random.Random) -> bytes:
     elif how == 1:
         part[key] = [part[key]]  # type: ignore[index]
     else:
-        part[key] = rng.choice([None, "x", -1, 0, 10**9, 1e30, True, [], {}, [[]], {"name": []}, "../../x", 0.5])  # type: ignore[index]
+        part[key] = rng.choice(VALUES)  # type: ignore[index]
     return json.dumps(value).encode()
+
+
+def nested(levels: int) -> object:
+    value: object = 1
+    for level in range(levels):
+        value = [value] if level % 2 else {"a": value}
+    return value
+
+
+# What stands where something else should: other types, numbers beyond what floats and 64 bits hold, half a character.
+VALUES = [
+    None, "x", -1, 0, 10**9, 1e30, True, [], {}, [[]], {"name": []}, "../../x", 0.5, 10**400, -(2**63), 1e308, -1e308,
+    1e-320, float("nan"), float("inf"), "\ud800", "\udcff/x", "\0", "x" * 100_000, nested(15), nested(500),
+    [1e308, 1e308], ["a", "a"], {"\ud800": 1}, 5, "5", 10**6,
+]  # fmt: skip
 
 
 def inside(raw: bytes, rng: random.Random) -> bytes:

@@ -19,7 +19,7 @@ from ..data.tables.reading import name_of, read_table
 from ..experiments.folder import RUN_TABLES, RunFolder
 from ..pretrained.locations import HUB, read_kind
 from ..runtime.errors import ConfigError, InputError, unknown
-from ..runtime.files import check_out
+from ..runtime.files import as_path, check_out
 from ..runtime.values import check_device, check_seeds
 
 MOST_BYTES = 1 << 23  # of a table that is read for its columns alone: larger ones are read once, when they are needed
@@ -90,14 +90,14 @@ def check_arguments(
     for name in device.split(","):
         check_device(name)
     for run in runs:
-        _ = RunFolder(Path(run)).kind
+        _ = RunFolder(as_path(run, "a run")).kind
     config.check_early("" if recipe == "auto" else recipe, overrides, own_parts)
     if seeds is not None:
         check_seeds(seeds)
     if data_root is not None:
         check_root(data_root)
     if out is not None:
-        RunFolder(Path(out)).check(resume)
+        RunFolder(as_path(out, "out")).check(resume)
     if checkpoint is not None and not str(checkpoint).startswith(HUB):
         read_kind(checkpoint, kind)
     if file is not None and not Path(file).is_file():

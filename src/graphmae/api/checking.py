@@ -6,13 +6,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from torch import nn
+
 from ..data.open import open_dataset
 from ..data.tables import Drift
 from ..methods import Method
 from ..pretrained import load
+from ..runtime.device import with_torch_defaults
 from ..runtime.errors import InputError
 
 
+@with_torch_defaults
 def drift(
     model: Method | str | Path,
     data: Any,
@@ -29,7 +33,7 @@ def drift(
     >>> for row in report.rows: print(row.sentence)  # doctest: +SKIP
     price: median 31,020 where training had 22.4 to 40.1 (its middle half); 100% of the rows are outside its range, …
     """
-    opened = load(model) if isinstance(model, str | Path) else model
+    opened = model if isinstance(model, nn.Module) else load(model)
     if "statistics" not in opened.inputs:
         raise InputError(
             "the model has not stored what its tables were like: it was not trained on tables, or by an older version; "

@@ -10,12 +10,14 @@ from ..config import Recipe
 from ..experiments import auto
 from ..experiments import compare as comparing
 from ..reporting.contest import Contest
+from ..runtime.device import with_torch_defaults
 from ..runtime.errors import InputError
-from ..runtime.files import check_folder
+from ..runtime.files import as_path, check_folder
 from ..training import Progress, quiet
 from .reporting import report_of
 
 
+@with_torch_defaults
 def compare(
     data: Any,
     methods: Sequence[str] = (),
@@ -62,7 +64,7 @@ def compare(
         imports=imports,
         device=device,
         root=data_root,
-        out=None if out is None else Path(out),
+        out=None if out is None else as_path(out, "out"),
         display=Progress() if progress else quiet,
     )
     if report and out is not None:

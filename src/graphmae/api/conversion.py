@@ -8,7 +8,7 @@ from .. import pretrained
 from ..experiments.folder import RunFolder
 from ..methods import GraphMAE
 from ..runtime.errors import InputError
-from ..runtime.files import check_folder
+from ..runtime.files import as_path, check_folder
 
 
 def convert(
@@ -21,7 +21,7 @@ def convert(
     rate: float = 0.5,
 ) -> GraphMAE:
     """Read checkpoint.pt of the published scripts (GAT or GIN, DGL or PyG), save it in `out`, and return the model."""
-    if RunFolder(Path(out)).holds_model:
+    if RunFolder(as_path(out, "out")).holds_model:
         raise InputError(f"{out} already holds a model; choose another --out")
     check_folder(Path(out), "a model", is_ours=False)
     network = pretrained.from_published(Path(file), residual=residual, activation=activation, gamma=gamma, rate=rate)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ..data import REGISTRY
 from ..results import Result
+from ..runtime.device import with_torch_defaults
 from ..runtime.errors import DataError
 from .experiments import recipe, run
 
@@ -14,6 +15,7 @@ EPOCHS = 200  # of 300: enough to see it, in two thirds of the time
 logger = logging.getLogger("graphmae")
 
 
+@with_torch_defaults
 def demo(out: str | Path = "runs/demo", data_root: str | Path | None = None) -> Result:
     """Pre-train on CiteSeer without labels, compare with the baselines, and write a page that shows it.
 

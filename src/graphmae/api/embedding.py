@@ -20,7 +20,7 @@ from ..inference.large import embed_large, wants_layers
 from ..inference.shards import in_shards
 from ..methods import Method
 from ..pretrained import load
-from ..runtime.device import resolve_device
+from ..runtime.device import resolve_device, with_torch_defaults
 from ..runtime.errors import InputError, unknown
 from ..training.distributed import ALONE, Ranks, connect
 from .arguments import check_output
@@ -29,6 +29,7 @@ from .evaluation import evaluation_settings
 LEVELS = ("auto", "node", "graph")
 
 
+@with_torch_defaults
 def embed(
     model: Method | nn.Module | str | Path,
     data: Any,
@@ -58,7 +59,7 @@ def embed(
     check_output("embed", out, model, data)
     if level not in LEVELS:
         raise InputError(unknown("level", level, LEVELS))
-    opened = load(model) if isinstance(model, str | Path) else model
+    opened = model if isinstance(model, nn.Module) else load(model)
     encoder = opened.reader if isinstance(opened, Method) else opened
     inputs = opened.inputs if isinstance(opened, Method) else {}
     dataset = open_dataset(data, data_root, columns, inputs, strict)

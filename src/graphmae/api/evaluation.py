@@ -11,6 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from torch import nn
+
 from .. import config, pretrained
 from ..config import Evaluation
 from ..data.open import open_dataset
@@ -21,7 +23,7 @@ from ..inference.embedding import check_width
 from ..methods import Method
 from ..pretrained import load
 from ..results import Result
-from ..runtime.device import resolve_device
+from ..runtime.device import resolve_device, with_torch_defaults
 from ..runtime.environment import hardware, peak_bytes, versions
 from ..runtime.errors import InputError
 from ..runtime.seed import check_seeds
@@ -29,6 +31,7 @@ from ..runtime.seed import check_seeds
 logger = logging.getLogger("graphmae")
 
 
+@with_torch_defaults
 def evaluate(
     model: Method | str | Path,
     data: Any,
@@ -51,7 +54,7 @@ def evaluate(
     moved since.
     """
     began, seeds = time.monotonic(), check_seeds(seeds)
-    opened = load(model) if isinstance(model, str | Path) else model
+    opened = model if isinstance(model, nn.Module) else load(model)
     settings = evaluation_settings(model, list(overrides))
     dataset = open_dataset(data, data_root, columns, opened.inputs, strict)
     dataset = with_split(dataset)

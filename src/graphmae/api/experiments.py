@@ -13,6 +13,7 @@ from ..experiments import run as experiment
 from ..experiments.folder import RunFolder
 from ..reporting import Comparison
 from ..results import Result
+from ..runtime.device import with_torch_defaults
 from ..training import Progress, quiet
 from .reporting import report_of
 
@@ -33,6 +34,7 @@ def recipes() -> list[str]:
     return config.names()
 
 
+@with_torch_defaults
 def run(
     source: str | Path | Mapping[str, Any] | Recipe,
     seeds: Iterable[int] = (0,),
@@ -75,6 +77,7 @@ def run(
     return result
 
 
+@with_torch_defaults
 def reproduce(
     table: str = "all",
     out: str | Path = "runs/reproduce",

@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from .. import pretrained
 from ..data.molecules.drawing import FORMATS, LONGEST, draw_atoms, largest_of
 from ..data.molecules.library import library_rows
 from ..finetuning import AutomaticPredictor, Committee, Predictor
 from ..finetuning.contributions import Contributions, contributions
+from ..runtime.device import with_torch_defaults
 from ..runtime.errors import InputError
 from ..runtime.files import replacing
 from ..runtime.lines import line_writer
 from .arguments import check_output
+from .prediction import committee_of, texts_of
 
 DRAWN = 12  # molecules in a picture
 NAMES = ("id", "name", "title", "compound", "compound_id", "cid", "molecule", "molecule_id")
 
 
+@with_torch_defaults
 def explain(
     model: Predictor | AutomaticPredictor | Committee | str | Path,
-    molecules: Sequence[str] | str | Path,
+    molecules: Iterable[str | None] | str | Path,
     out: str | Path | None = None,
     *,
     smiles: str | None = None,
@@ -45,8 +47,7 @@ def explain(
     >>> explain("runs/assay", ["c1ccccc1[N+](=O)[O-]"], "atoms.svg")  # doctest: +SKIP
     """
     check_output("explain", out, model, molecules)
-    committee = pretrained.load_committee(model) if isinstance(model, str | Path) else model
-    committee = committee if isinstance(committee, Committee) else Committee((committee,))
+    committee = committee_of(model)
     at = committee.target(target) if target else 0
     drawn = out is not None and Path(out).suffix in FORMATS
     count = top or (DRAWN if drawn else None)
@@ -55,7 +56,7 @@ def explain(
         some = list(islice(rows, count))
         texts, names = [text for _, text in some], _names(header, [cells for cells, _ in some])
     else:
-        texts = list(molecules)[:count]
+        texts = texts_of(molecules)[:count]
         names = [""] * len(texts)
     found = contributions(committee, texts)
     known = [one for one in found if one is not None]

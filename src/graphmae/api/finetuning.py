@@ -12,12 +12,14 @@ from ..experiments import repeats
 from ..experiments import run as experiment
 from ..experiments.folder import RunFolder
 from ..results import Result
+from ..runtime.device import with_torch_defaults
 from ..training import Progress, quiet
 from .reporting import report_of
 
 START = "default-assay"
 
 
+@with_torch_defaults
 def finetune(
     checkpoint: str | Path,
     table: str | Path,

@@ -8,10 +8,12 @@ from typing import Any
 
 from ..experiments import repeats
 from ..experiments.folder import RunFolder
+from ..runtime.device import with_torch_defaults
 from ..training import Progress, quiet
 from .finetuning import assay_recipe
 
 
+@with_torch_defaults
 def curve(
     checkpoint: str | Path,
     table: str | Path,

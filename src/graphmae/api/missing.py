@@ -16,7 +16,7 @@ from ..data.naming import node_table
 from ..data.tables import write_table
 from ..data.tables.cells import strings
 from ..experiments import auto, missing_links
-from ..runtime.device import resolve_device
+from ..runtime.device import resolve_device, with_torch_defaults
 from ..runtime.errors import InputError
 from ..runtime.seed import check_seeds
 from ..training import Progress, quiet
@@ -38,6 +38,7 @@ class MissingLink(NamedTuple):
     target_shown: str = ""
 
 
+@with_torch_defaults
 def predict_links(
     data: Any,
     recipe: Recipe | str | Path = "auto",

@@ -29,7 +29,7 @@ from ..inference.reconstruction import reconstructing
 from ..inference.rewriting import write_filled
 from ..methods import Method
 from ..results import Result
-from ..runtime.device import numerics, resolve_device
+from ..runtime.device import numerics, resolve_device, with_torch_defaults
 from ..runtime.environment import hardware, peak_bytes, versions
 from ..runtime.errors import ConfigError, InputError, unknown
 from ..runtime.files import replacing
@@ -69,6 +69,7 @@ def row_of(node: str, names: Sequence[str], has_ids: bool) -> int:
     raise InputError(f"unknown node {node!r}; {hint} ids of the {len(names):,} nodes are like {examples}")
 
 
+@with_torch_defaults
 def similar(
     model: str | Path | Method,
     data: Any,
@@ -110,6 +111,7 @@ def similar(
     return [(names[i], *shown[i : i + 1], cosine, percentile) for i, cosine, percentile in found]
 
 
+@with_torch_defaults
 def anomalies(
     model: str | Path | Method,
     data: Any,
@@ -137,6 +139,7 @@ def anomalies(
     return scores
 
 
+@with_torch_defaults
 def impute(
     model: str | Path | Method,
     nodes: str | Path,
@@ -162,6 +165,7 @@ def impute(
     return table, filled
 
 
+@with_torch_defaults
 def links(
     data: Any,
     recipe: Recipe | str | Path = "auto",

@@ -10,9 +10,10 @@ from ..config import Recipe
 from ..experiments import auto
 from ..experiments import plan as planning
 from ..experiments.plan import Plan
-from ..runtime.device import resolve_device
+from ..runtime.device import resolve_device, with_torch_defaults
 
 
+@with_torch_defaults
 def plan(
     data: Any,
     recipe: Recipe | str | Path = "auto",

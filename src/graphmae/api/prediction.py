@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from ..experiments.columns import Columns
 from ..experiments.library import predict_library
 from ..experiments.ranking import Order
 from ..finetuning import AutomaticPredictor, Committee, Predictor
-from ..runtime.device import numerics, resolve_device
+from ..runtime.device import numerics, resolve_device, with_torch_defaults
 from ..runtime.errors import InputError
 from .arguments import check_output
 
@@ -28,9 +28,10 @@ AT_ONCE = 8192
 logger = logging.getLogger("graphmae")
 
 
+@with_torch_defaults
 def predict(
     model: Predictor | AutomaticPredictor | Committee | str | Path,
-    molecules: Sequence[str] | str | Path,
+    molecules: Iterable[str | None] | str | Path,
     *,
     smiles: str | None = None,
     out: str | Path | None = None,
@@ -42,10 +43,10 @@ def predict(
 ) -> Tensor | dict[str, list[Any]]:
     """[rows, targets]: probabilities of class 1, or numbers; NaN for strings that are not molecules.
 
-    `model` is the folder of a run, whose seeds predict together, or a predictor. `molecules` are SMILES, or a file of
-    them: .smi, or a table with a column `smiles`. With `details` of a list, a dictionary of columns instead: for each
-    target the prediction, its spread and, of numbers, an interval; then the nearest training molecule and whether the
-    molecule is in the predictor's domain.
+    `model` is the folder of a run, whose seeds predict together, or a predictor. `molecules` are SMILES, a list or a
+    column of them, or a file: .smi, or a table with a column `smiles`. With `details` of a list, a dictionary of
+    columns instead: for each target the prediction, its spread and, of numbers, an interval; then the nearest training
+    molecule and whether the molecule is in the predictor's domain.
 
     With `out` (.csv, .tsv) every row of the file is also written there with these columns, in its order or sorted:
     `sort` is a target, highest first ("-NAME": lowest first), `top` how many rows are kept; with `in_domain` molecules
@@ -67,15 +68,16 @@ def predict(
         raise InputError(
             "out, sort, top and in_domain are for a file of molecules; of a list the predictions are returned"
         )
-    if not molecules:
+    given = texts_of(molecules)
+    if not given:
         raise InputError("there are no molecules to predict for")
-    committee = _committee(model)
-    values = torch.full((len(molecules), len(committee.names)), float("nan"))
+    committee = committee_of(model)
+    values = torch.full((len(given), len(committee.names)), float("nan"))
     columns = Columns(committee.names, committee.kind, committee.automatic is not None)
-    cells = {name: [""] * len(molecules) for name in columns.header}
+    cells = {name: [""] * len(given) for name in columns.header}
     with numerics(used):
-        for first in range(0, len(molecules), AT_ONCE):
-            texts = list(molecules[first : first + AT_ONCE])
+        for first in range(0, len(given), AT_ONCE):
+            texts = given[first : first + AT_ONCE]
             found = committee.featurize(texts)
             answers = committee.answer(found, used)
             values[torch.from_numpy(found.rows + first)] = torch.from_numpy(answers.values).float()
@@ -91,17 +93,31 @@ def predict(
     }
 
 
-def _committee(model: Predictor | AutomaticPredictor | Committee | str | Path) -> Committee:
-    if isinstance(model, str | Path):
-        return pretrained.load_committee(model)
-    return model if isinstance(model, Committee) else Committee((model,))
+def texts_of(molecules: Iterable[Any]) -> list[str]:
+    """The SMILES of a list, an array or a column of a table; an empty cell (None, NaN) is "", which is no molecule."""
+    if isinstance(molecules, Mapping | bytes) or hasattr(molecules, "columns") or not isinstance(molecules, Iterable):
+        raise InputError(
+            "molecules must be a list of SMILES, a column of them or the path of a file, not a "
+            f"{type(molecules).__name__}; name the column of a table: table['smiles']"
+        )
+    given = list(molecules)
+    for row, text in enumerate(given):
+        if not isinstance(text, str) and str(text) not in ("None", "nan", "<NA>"):
+            raise InputError(f"SMILES must be strings; row {row} is {type(text).__name__}")
+    return [text if isinstance(text, str) else "" for text in given]
+
+
+def committee_of(model: Predictor | AutomaticPredictor | Committee | str | Path) -> Committee:
+    if isinstance(model, Predictor | AutomaticPredictor):
+        return Committee((model,))
+    return model if isinstance(model, Committee) else pretrained.load_committee(model)
 
 
 def _of_file(
     model: Any, path: Path, smiles: str | None, out: str | Path | None, sort: str, top: int, in_domain: bool,
     device: torch.device,
 ) -> Tensor:  # fmt: skip
-    committee = _committee(model)
+    committee = committee_of(model)
     order = _order(committee, sort, top)
     header, rows = library_rows(path, smiles)
     if out is None:

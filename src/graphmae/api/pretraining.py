@@ -22,9 +22,9 @@ from ..experiments.folder import RunFolder
 from ..inference.embedding import check_width
 from ..methods import Method
 from ..runtime.alone import alone
-from ..runtime.device import numerics, resolve_device
+from ..runtime.device import numerics, resolve_device, with_torch_defaults
 from ..runtime.errors import InputError
-from ..runtime.files import check_folder, locked
+from ..runtime.files import as_path, check_folder, locked
 from ..runtime.ranks import check_alone, resumes
 from ..runtime.seed import check_seeds, preserved_randomness
 from ..training import Progress, quiet
@@ -37,6 +37,7 @@ CONTINUED = ("train.epochs=20", "train.lr=3e-4")  # of pre-training that goes on
 EPOCHS = 500  # of a model of your own parts
 
 
+@with_torch_defaults
 def pretrain(
     model: Method | Recipe | str | Path,
     data: Any,
@@ -108,7 +109,7 @@ def pretrain(
     if (lr, weight_decay, schedule, clip_norm, batch_size) != (1e-3, 0.0, "cosine", None, 1):
         raise InputError('a recipe has these settings itself; change them with overrides=["train.lr=…"]')
     changes = [*([f"train.epochs={epochs}"] if epochs is not None else []), *overrides]
-    folder = None if out is None else RunFolder(Path(out))
+    folder = None if out is None else RunFolder(as_path(out, "out"))
     if folder is not None:
         folder.check(resume)
     if start and select:
@@ -197,7 +198,7 @@ def _own(
         raise InputError("; ".join(problems))
     dataset = open_dataset(data, data_root, roles, model.inputs)
     _check_private(dataset, bool(roles.get("private")))
-    folder = None if out is None else RunFolder(Path(out))
+    folder = None if out is None else RunFolder(as_path(out, "out"))
     check_width(model.encoder, dataset)
     model.inputs, model.trained_on = dict(dataset.treatment), pretraining.facts_of(dataset, train, seed)
     pretraining.check(model, dataset, train, stored=folder is not None)

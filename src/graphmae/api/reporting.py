@@ -10,15 +10,16 @@ from typing import Any
 from ..experiments.collect import collect
 from ..experiments.folder import RunFolder
 from ..reporting import page, plots
-from ..runtime.device import resolve_device
+from ..runtime.device import resolve_device, with_torch_defaults
 from ..runtime.environment import package_version
 from ..runtime.errors import InputError
-from ..runtime.files import write_text
+from ..runtime.files import as_path, write_text
 from .arguments import check_output
 
 logger = logging.getLogger("graphmae")
 
 
+@with_torch_defaults
 def report(
     runs: str | Path | Sequence[str | Path],
     out: str | Path = "report.html",
@@ -40,7 +41,7 @@ def report(
     >>> report("runs/cora", "cora.html")  # doctest: +SKIP
     >>> report(["runs/a", "runs/b"], figures="figures")  # doctest: +SKIP
     """
-    folders = [RunFolder(Path(run)) for run in ([runs] if isinstance(runs, str | Path) else runs)]
+    folders = [RunFolder(as_path(run, "a run")) for run in ([runs] if isinstance(runs, str | Path) else runs)]
     if not folders:
         raise InputError("name at least one run: the --out of run, pretrain, finetune or compare")
     check_output("report", out, runs, data)

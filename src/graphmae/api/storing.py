@@ -11,9 +11,11 @@ from ..data.ondisk import StoredGraph, find_raw, store_dataset, store_raw, store
 from ..data.open import REGISTRY, is_named, open_dataset
 from ..data.splits import with_split
 from ..pretrained import load
+from ..runtime.device import with_torch_defaults
 from ..runtime.errors import InputError
 
 
+@with_torch_defaults
 def store(
     data: Any,
     out: str | Path,

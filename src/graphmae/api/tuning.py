@@ -11,9 +11,11 @@ from ..experiments import auto
 from ..experiments import tune as tuning
 from ..experiments.folder import RunFolder
 from ..experiments.tune import Tuned
-from ..runtime.files import check_folder, check_out
+from ..runtime.device import with_torch_defaults
+from ..runtime.files import as_path, check_folder, check_out
 
 
+@with_torch_defaults
 def tune(
     data: Any,
     recipe: Recipe | str | Path = "auto",
@@ -32,7 +34,7 @@ def tune(
     With labels by the validation accuracy of the linear probe (test nodes are never looked at), without by the error
     of reconstruction. With `out` every trial and the best recipe are written there. Needs optuna.
     """
-    folder = None if out is None else RunFolder(Path(out))
+    folder = None if out is None else RunFolder(as_path(out, "out"))
     if folder is not None:
         check_folder(folder.path, "a search", folder.holds_trials and not folder.holds_run)
         if folder.recipe_toml.is_file() and isinstance(recipe, str | Path):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor, nn
 
 from .. import kernels
 from ..kernels import Adjacency
+from ..runtime.errors import DataError
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,7 +19,8 @@ class Batch:
     Attributes:
         x: [N, in_channels] features of the nodes.
         graph: the edges, a tensor [2, E] or sorted.
-        batch: [N] the number of each node's graph; None: there is one. Rows that only pad belong to one graph more.
+        batch: [N] the number of each node's graph, ascending; None: there is one. Rows that only pad belong to one
+            graph more.
         seeds: [S] the nodes that count in a loss, each once; None: all. The others are there to be looked at: their
             own neighbours may be missing.
         ids: [B] the numbers of the graphs in the store they were taken from; None: from no store.
@@ -32,6 +35,10 @@ class Batch:
     batch: Tensor | None = None
     seeds: Tensor | None = None
     ids: Tensor | None = None
+
+    def __post_init__(self) -> None:
+        if self.batch is not None and self.ids is None:  # what a store gives is in order: a look would wait for CUDA
+            _check_order(self.batch, len(self.x))
 
     def edges(self, part: nn.Module) -> Tensor | Adjacency:
         """The edges as `kernels.encode` hands them to an encoder or decoder."""
@@ -77,3 +84,18 @@ class Batch:
             return self.mean(rows)
         flags = rows.new_zeros(len(rows), 1).index_fill(0, self.seeds, 1.0)
         return self.sum(rows * flags) / self.sum(flags).clamp(min=1)
+
+
+def _check_order(batch: Tensor, nodes: int) -> None:
+    """Refuse numbers of graphs with which masks and random pairs would be drawn from other graphs than they should."""
+    if batch.shape != (nodes,):
+        raise DataError(f"batch must have one number for each of {nodes} nodes, not the shape {tuple(batch.shape)}")
+    if batch.is_floating_point() or batch.dtype == torch.bool:
+        raise DataError(f"batch must hold whole numbers, not {batch.dtype}")
+    if nodes and int(batch[0]) < 0:
+        raise DataError(f"batch must number the graphs from 0 up, not from {int(batch[0])}")
+    if bool((batch.diff() < 0).any()):
+        raise DataError(
+            "batch must be ascending, all nodes of a graph one after the other; sort the nodes by it first "
+            "(order = batch.argsort(stable=True)), their features and the ends of the edges as well"
+        )

@@ -12,6 +12,7 @@ import typer
 from ..api import COMMANDS
 from ..runtime import ranks
 from ..runtime.errors import GraphMAEError, Interrupted
+from ..runtime.files import NO_SPACE, as_path
 from ..runtime.memory import is_out_of_memory, out_of_memory
 from .checks import checked
 
@@ -63,6 +64,18 @@ def _begin_rank() -> None:
         logging.getLogger("graphmae").setLevel(logging.ERROR)
 
 
+def _of_stdout(error: OSError) -> str:
+    """What a full disk without a file's name is, if it is that of the standard output: one more line does not fit."""
+    if error.errno not in NO_SPACE:
+        return ""
+    try:
+        os.write(1, b"\n")
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # nor does what is left to be written at the end
+        return "the standard output cannot be written: "
+    return ""
+
+
 INPUT_ERRORS = (PermissionError, NotADirectoryError, IsADirectoryError, FileNotFoundError, FileExistsError)
 
 
@@ -75,6 +88,8 @@ def main() -> None:
     # Waiting threads sleep early: several times faster on a busy machine, and as fast on a quiet one.
     os.environ.setdefault("GOMP_SPINCOUNT", "3000")
     try:
+        for word in sys.argv[1:]:
+            as_path(word, "an argument")
         app()
     except GraphMAEError as error:
         if not (ranks.rank() and isinstance(error, Interrupted)):
@@ -83,7 +98,7 @@ def main() -> None:
     except BrokenPipeError:
         sys.exit(1)
     except OSError as error:
-        at = f"{error.filename}: " if error.filename else ""
+        at = f"{error.filename}: " if error.filename else _of_stdout(error)
         typer.echo(f"error: {at}{error.strerror or error}", err=True)
         sys.exit(2 if isinstance(error, INPUT_ERRORS) else 1)
     except (MemoryError, RuntimeError) as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -76,14 +77,16 @@ Seeds = Annotated[str, typer.Option("--seeds", help="Seeds: 0, 0-19, 0,3,7.")]
 
 def parse_seeds(text: str) -> list[int]:
     """'0-3,7' → [0, 1, 2, 3, 7]."""
-    seeds: list[int] = []
+    ranges = []
     try:
         for piece in text.split(","):
             first, dash, last = piece.strip().partition("-")
-            seeds += range(int(first), int(last) + 1) if dash else [int(first)]
+            ranges.append(range(int(first), int(last if dash else first) + 1))
     except ValueError:
         raise InputError(f"--seeds {text!r} is not a list of seeds; write 0, 0-19 or 0,3,7") from None
-    return check_seeds(seeds)
+    if not all(ranges):
+        raise InputError(f"--seeds {text!r} has a range that ends before it begins; write 3-5, not 5-3")
+    return check_seeds(chain.from_iterable(ranges))  # not a list before they are counted
 
 
 def print_json(value: dict[str, Any]) -> None:

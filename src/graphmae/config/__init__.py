@@ -1,7 +1,7 @@
 """Recipes: one experiment as data. `load` reads and checks, `Recipe.override` changes."""
 
 from .library import find, names
-from .loader import assigned, check_early, check_used, load, merge, parse
+from .loader import assigned, check_early, check_used, load, merge, parse, stored_problems
 from .schema import Embedding, Evaluation, Finetune, Part, Published, Recipe, Supervised, Train
 from .toml import to_toml
 
@@ -22,5 +22,6 @@ __all__ = [
     "merge",
     "names",
     "parse",
+    "stored_problems",
     "to_toml",
 ]

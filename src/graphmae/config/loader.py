@@ -16,6 +16,7 @@ from typing import Any
 
 from ..registry import find_registry
 from ..runtime.errors import ConfigError, unknown
+from ..runtime.structure import shown
 from ..runtime.values import mismatch, parse_value
 from . import static
 from .library import find, read_text
@@ -94,6 +95,23 @@ def parse(raw: Mapping[str, Any], name: str) -> Recipe:
     if problems:
         raise ConfigError(problems, name)
     return Recipe(id=name, **values)
+
+
+def stored_problems(recipe: Mapping[str, Any]) -> list[str]:
+    """What is wrong with the sections of a recipe that a run has stored, and with the types of their keys.
+
+    Keys and names may be those of another version.
+    """
+    found = []
+    for section in recipe.keys() & {*PLAIN, *PARTS}:
+        values = recipe[section]
+        hints = typing.get_type_hints(PLAIN[section]) if section in PLAIN else {"name": str}
+        if not isinstance(values, Mapping):
+            found.append(f"[{section}] must be a table, not {shown(values)}")
+            continue
+        checked = {key: mismatch(values[key], hints[key]) for key in values.keys() & hints.keys()}
+        found += [f"{section}.{key} {wrong:.300}" for key, wrong in checked.items() if wrong]
+    return sorted(found)
 
 
 def check_early(source: str | Path, overrides: Iterable[str] = (), own_parts: bool = False) -> None:

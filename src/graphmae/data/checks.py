@@ -9,6 +9,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from ..runtime.errors import DataError
+from ..runtime.tensors import wrong_edges
 
 LARGEST = 1e15  # of a feature an encoder sees
 LARGEST_RAW = 1e30  # of one that is standardised first
@@ -22,6 +23,9 @@ def check_graph(data: Data, name: str = "graph") -> Data:
     Labels become class numbers [N], or a matrix of 0 and 1 [N, classes] where a node can have several.
     """
     data = copy.copy(data)
+    for key, value in data.to_dict().items():
+        if isinstance(value, Tensor) and value.is_inference():
+            data[key] = value.clone()  # nothing can be learned with one that was made in torch.inference_mode()
     found = _features_and_edges(data)
     if not found:
         found = [*_edge_features(data), *_labels(data), *_masks(data)]
@@ -56,10 +60,8 @@ def check_tiny(x: Tensor, name: str) -> None:
 
 def _features_and_edges(data: Data) -> list[str]:
     x, edge_index = data.get("x"), data.get("edge_index")
-    if not isinstance(x, Tensor) or x.dim() != 2:
-        return ["x must be a matrix [nodes, features]" + (f", not of shape {tuple(x.shape)}" if x is not None else "")]
-    if not isinstance(edge_index, Tensor) or edge_index.dim() != 2 or edge_index.size(0) != 2:
-        return ["edge_index must be an integer matrix [2, edges]"]
+    if wrong := _wrong_matrix(x) or wrong_edges(edge_index):
+        return [wrong]
     found = []
     if x.size(0) == 0 or x.size(1) == 0:
         found.append(f"the graph has {x.size(0)} nodes and {x.size(1)} features; it needs at least one of each")
@@ -74,9 +76,10 @@ def _features_and_edges(data: Data) -> list[str]:
                 f"{len(rows)} nodes have NaN or infinite features, or beyond 3e38 (the first: node {int(rows[0])}, "
                 f"column {column})"
             )
-    if edge_index.is_floating_point() or edge_index.is_complex() or edge_index.dtype == torch.bool:
-        found.append(f"edge_index must hold whole numbers, not {edge_index.dtype}")
-        return found
+    if data.get("num_nodes", x.size(0)) not in (None, x.size(0)):
+        found.append(f"num_nodes says {data.num_nodes}, and x has {x.size(0)} rows; leave num_nodes out")
+    if "num_nodes" in data:
+        del data["num_nodes"]
     data.edge_index = edge_index = edge_index.long()
     outside = ((edge_index < 0) | (edge_index >= x.size(0))).any(0).nonzero().flatten()
     if len(outside):
@@ -85,7 +88,40 @@ def _features_and_edges(data: Data) -> list[str]:
             f"{len(outside)} edges name a node that does not exist "
             f"(the first: edge {int(outside[0])}, {first[0]} → {first[1]}; nodes go from 0 to {x.size(0) - 1})"
         )
-    return found
+    return found or _edge_weights(data)
+
+
+def _wrong_matrix(x: object) -> str:
+    """What keeps `x` from being the features of nodes; "" where nothing does."""
+    what = "x must be a matrix [nodes, features] of numbers"
+    if x is None:
+        return what
+    if not isinstance(x, Tensor):
+        return f"{what}, a tensor, not a {type(x).__name__}"
+    if x.layout != torch.strided:
+        return f"{what}, not a sparse one: x.to_dense()"
+    if x.is_meta:
+        return f"{what}; a tensor on the device meta has none"
+    return f"{what}, not of shape {tuple(x.shape)}" if x.dim() != 2 else ""
+
+
+def _edge_weights(data: Data) -> list[str]:
+    """`edge_weight` [E] in the usual type; in one column as well."""
+    weight, edges = data.get("edge_weight"), data.edge_index.size(1)
+    if weight is None:
+        return []
+    must = f"edge_weight must have one number above 0 for each of {edges} edges"
+    if not isinstance(weight, Tensor) or weight.layout != torch.strided:
+        return [f"{must}, not a {'sparse tensor' if isinstance(weight, Tensor) else type(weight).__name__}"]
+    if weight.shape not in ((edges,), (edges, 1)):
+        return [f"{must}, not the shape {list(weight.shape)}"]
+    data.edge_weight = weight = weight.flatten().float()
+    wrong = (~(weight.isfinite() & (weight > 0))).nonzero().flatten()
+    if not len(wrong):
+        return []
+    edge = int(wrong[0])
+    ends = "from node {} to node {}".format(*data.edge_index[:, edge].tolist())
+    return [f"{must}, and {len(wrong)} have none (the first: edge {edge}, {ends}, has {float(weight[edge]):g})"]
 
 
 def _edge_features(data: Data) -> list[str]:

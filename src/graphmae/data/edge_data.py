@@ -28,29 +28,22 @@ def with_edges_of(graph: Data, keep: Tensor, x: Tensor | None = None) -> Data:
 
 
 def with_usable_edges(graph: Data, name: str) -> Data:
-    """A copy with its `edge_attr`, and with its `edge_weight` where all are above 0 and not all the same.
+    """A copy of a checked graph with its `edge_attr`, and with its `edge_weight` where not all are the same.
 
     Times of edges are left out: only those of tables are known well enough to learn from.
     """
     out = copy.copy(graph)
-    for key, usable in (("edge_weight", _is_usable), ("edge_time", lambda *given: False)):
-        if key in out and not usable(out[key], graph.edge_index):
-            logger.info("%s: %s is left aside", name, key)
-            del out[key]
-    if "edge_weight" in out:
-        out.edge_weight = out.edge_weight.float()
+    if "edge_weight" in out and not bool((out.edge_weight != out.edge_weight[:1]).any()):
+        del out.edge_weight
+    if "edge_time" in out:
+        logger.info("%s: edge_time is left aside", name)
+        del out.edge_time
     return out
 
 
 def summed_features(edge_index: Tensor, features: Tensor, num_nodes: int) -> Tensor:
     """[num_nodes, k] the features [E, k] of the edges into each node, added up."""
     return features.new_zeros(num_nodes, features.size(1)).index_add(0, edge_index[1], features)
-
-
-def _is_usable(weight: object, edge_index: Tensor) -> bool:
-    if not isinstance(weight, Tensor) or weight.shape != edge_index.shape[1:] or not len(weight):
-        return False
-    return bool(weight.isfinite().all() and (weight > 0).all() and (weight != weight[0]).any())
 
 
 def with_loops(graph: Data) -> Data:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..runtime.errors import DataError, unknown
+from ..runtime.files import as_path
 from ..runtime.untrusted import refuse_special
 from .tables.reading import is_table, not_a_table
 
@@ -33,6 +34,8 @@ def node_table(source: Any) -> Any:
 
 def section_of(sources: str | Path | Sequence[str | Path], sets: Collection[str]) -> dict[str, Any]:
     """What a recipe's [data] says for the name of one of the `sets`, the path of a graph file, or those of tables."""
+    for path in [sources] if isinstance(sources, str | Path) else sources:
+        as_path(path, "the path of the data")
     if not isinstance(sources, str | Path):
         if len(sources) > 1:
             if wrong := [str(path) for path in sources if not is_table(path)]:

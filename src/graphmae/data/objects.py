@@ -73,7 +73,7 @@ def from_scipy(
 ) -> NodeDataset:
     """A sparse adjacency matrix [N, N] and features [N, d], an array or sparse as well; `y` [N] are class numbers.
 
-    Entries of the matrix that are above 0 and differ are the weights of edges.
+    Entries of the matrix are the weights of edges where they differ; they must be above 0.
 
     >>> import scipy.sparse as sp
     >>> from_scipy(sp.eye(3), np.ones((3, 2))).graphs[0].x.shape

@@ -206,14 +206,24 @@ def _pair(x: Any, edges: Any, columns: Mapping[str, Any], inputs: Mapping[str, A
     if isinstance(x, Mapping) or (hasattr(x, "columns") and hasattr(edges, "columns")):
         return from_tables(x, edges, treatment=_of_tables(inputs), quiet=True, strict=strict, **columns)
     treated = of_one_graph(inputs)
+    if isinstance(edges, Tensor) and edges.layout != torch.strided:
+        entries = edges.detach().cpu().to_sparse_coo().coalesce()
+        edges = coo_matrix((entries.values().numpy(), entries.indices().numpy()), shape=tuple(edges.shape))
     if hasattr(edges, "tocoo"):
-        return from_scipy(edges, x, **treated)
-    pairs, rows = np.asarray(edges), x.toarray() if hasattr(x, "toarray") else np.asarray(x)
+        return from_scipy(edges, _array(x), **treated)
+    pairs, rows = _array(edges), _array(x)
     if pairs.ndim == 2 and pairs.shape[0] == pairs.shape[1] != 2:
         return from_scipy(coo_matrix(pairs), rows, **treated)
     if pairs.ndim != 2 or pairs.shape[0] != 2:
         raise DataError(f"of (x, edges), edges must be an adjacency matrix or [2, edges], not {pairs.shape}")
     return from_data(Data(x=torch.as_tensor(rows).float(), edge_index=torch.as_tensor(pairs).long()), **treated)
+
+
+def _array(values: Any) -> np.ndarray:
+    """As NumPy has it; what is sparse is written out."""
+    if isinstance(values, Tensor):
+        values = values.detach().cpu().to_dense().numpy()
+    return values.toarray() if hasattr(values, "toarray") else np.asarray(values)
 
 
 def _set_of(graphs: Sequence[Any], inputs: Mapping[str, Any]) -> GraphSet:
@@ -244,7 +254,7 @@ def _set_of(graphs: Sequence[Any], inputs: Mapping[str, Any]) -> GraphSet:
 
 def _without_graph_label(graph: Data) -> Data:
     """A copy; a single label is the graph's, not its nodes'."""
-    out = copy.copy(graph)
-    if "y" in graph and isinstance(graph.y, Tensor) and graph.y.numel() == 1 and graph.num_nodes != 1:
+    out, label, x = copy.copy(graph), graph.get("y"), graph.get("x")
+    if isinstance(label, Tensor) and label.numel() == 1 and not (isinstance(x, Tensor) and len(x) == 1):
         del out.y
     return out

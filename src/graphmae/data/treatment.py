@@ -130,6 +130,8 @@ def _of_column(column: Mapping[str, Any], where: str) -> list[str]:
             return [f"{where}.{key} must differ from each other"]
     if column["kind"] == "text" and (len(column["words"]) != len(column["weights"]) or not column["words"]):
         return [f"{where} must have words, and one weight for each"]
+    if not all(1e-6 <= weight <= 1e6 for weight in column.get("weights", ())):
+        return [f"{where}.weights must be between 1e-6 and 1e6; inverse document frequencies are about 1 to 20"]
     if column["kind"] == "vector" and not column["mean"]:
         return [f"{where}.mean is empty"]
     return []

@@ -15,7 +15,7 @@ from torch.utils.checkpoint import checkpoint
 from .. import kernels
 from ..layers import Block, MaskedInput, computing_again
 from ..registry import Registry
-from ..runtime.errors import ConfigError
+from ..runtime.errors import ConfigError, DataError
 from ..runtime.promises import Promising
 
 
@@ -112,6 +112,8 @@ class StackedEncoder(Encoder):
         rows: Tensor | None = None,
     ) -> Tensor:
         """`x` [N, in_channels] → [N, out_channels], or only `rows` [R] of it."""
+        if isinstance(x, Tensor):
+            self._check(x)
         num_nodes = x.x.size(0) if isinstance(x, MaskedInput) else x.size(0)
         adj = kernels.adjacency(edge_index, num_nodes)
         views = [kernels.View(adj, rows)]
@@ -129,6 +131,19 @@ class StackedEncoder(Encoder):
         for i, (block, view) in enumerate(zip(self.blocks, views, strict=True)):
             x = self._computed(block, x, view, dropped=i > 0, drop=after[i])
         return x  # type: ignore[return-value]
+
+    def _check(self, x: Tensor) -> None:
+        """Refuse features of another width or of double precision, which torch's products refuse less clearly."""
+        width = int(self.blocks[0].conv.in_channels)  # type: ignore[union-attr, arg-type]
+        if x.dim() != 2 or x.size(1) != width:
+            raise DataError(
+                f"x has the shape {tuple(x.shape)}, and this encoder takes [nodes, {width}]; where the "
+                "model has views, model.as_seen(graph) has the features that it sees"
+            )
+        own = next(self.parameters()).dtype
+        if x.dtype != own and torch.float64 in (x.dtype, own):
+            way = "x.float()" if own == torch.float32 else "encoder.float()"
+            raise DataError(f"x holds {x.dtype} and the weights of this encoder are {own}; use {way}")
 
     def every_block(self, x: Tensor, edge_index: Tensor | kernels.Adjacency) -> list[Tensor]:
         """[N, width] what each block gives, the last one last."""

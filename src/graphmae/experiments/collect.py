@@ -23,7 +23,7 @@ from ..reporting import records
 from ..reporting.page import Explained, Prediction, Sheet
 from ..results import Result
 from ..runtime.device import numerics
-from ..runtime.errors import DataError, InputError
+from ..runtime.errors import ConfigError, DataError, InputError
 from ..runtime.untrusted import read_object
 from .folder import RunFolder
 from .points import points_of
@@ -132,6 +132,8 @@ def _opened(recipe: Mapping[str, Any], inputs: Mapping[str, Any], root: str | Pa
         return open_dataset(data, root, _roles(recipe), inputs, quiet=True)
     section = dict(recipe.get("data", {}))
     name = str(section.pop("name", "memory"))
+    if wrong := REGISTRY.problems(name, section):
+        raise ConfigError(wrong, "data")
     if name == "tables":
         edges = section.get("edges", [])
         paths = [*([section["nodes"]] if section.get("nodes") else []), *([edges] if isinstance(edges, str) else edges)]

@@ -29,9 +29,10 @@ from ..reporting.contest import Contest, Line
 from ..runtime.device import numerics, resolve_device
 from ..runtime.environment import commit, hardware, versions
 from ..runtime.errors import DataError, GraphMAEError, InputError, unknown
-from ..runtime.files import locked, read_json, write_json
+from ..runtime.files import locked, write_json
 from ..runtime.memory import peak_memory
 from ..runtime.seed import check_seeds, preserved_randomness
+from ..runtime.untrusted import read_object
 from ..training import quiet
 from ..training.progress import Display
 from . import pretrain as pretraining
@@ -294,7 +295,7 @@ def _finished(work: Work, facts: dict[str, Any], out: Path | None) -> list[Line]
         return [_tried(name, group, make) for name, group, make in work]
     lines = []
     with locked(out):
-        if (known := out / SETTINGS).is_file() and read_json(known) != facts:
+        if (known := out / SETTINGS).is_file() and read_object(known) != facts:
             raise InputError(f"{out} holds another comparison; name a new folder with --out")
         write_json(known, facts)
         for name, group, make in work:
@@ -305,7 +306,7 @@ def _finished(work: Work, facts: dict[str, Any], out: Path | None) -> list[Line]
                     lines.append(line)
                     continue
                 write_json(path, asdict(line))
-            lines.append(Line(**read_json(path)))
+            lines.append(Line(**read_object(path)))
     return lines
 
 

@@ -28,11 +28,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from .. import config
 from ..registry import IMPORTED, imported_digests
 from ..results import Result
 from ..runtime import ranks
-from ..runtime.errors import InputError, Interrupted, StopRequest
-from ..runtime.files import check_folder, locked, read_json, replacing, write_json, write_text
+from ..runtime.errors import ConfigError, InputError, Interrupted, StopRequest
+from ..runtime.files import as_path, check_folder, locked, replacing, write_json, write_text
 from ..runtime.lines import line_writer
 from ..runtime.untrusted import read_object
 
@@ -72,7 +73,7 @@ class RunFolder:
     @classmethod
     def of(cls, out: str | Path | None, name: str, resume: bool = False) -> RunFolder:
         """The folder asked for, or the next one of this name."""
-        return cls.next(name, resume) if out is None else cls(Path(out))
+        return cls.next(name, resume) if out is None else cls(as_path(out, "out"))
 
     def check(self, resume: bool) -> None:
         """Refuse a folder that holds anything else than a run to resume; where there is nothing yet, one begins.
@@ -103,7 +104,7 @@ class RunFolder:
         with locked(self.path), self._resumable():
             if stored.is_file():
                 self.check(resume)  # again: another process may have begun a run meanwhile
-                if other := _differences(_settings(read_json(stored)), _settings(settings)):
+                if other := _differences(_settings(read_object(stored)), _settings(settings)):
                     raise InputError(
                         f"{self.path} holds a run with other settings ({', '.join(other[:5])}); --resume needs the "
                         "same recipe, seed and --set"
@@ -121,7 +122,7 @@ class RunFolder:
     def _check_inputs(self, inputs: Mapping[str, str]) -> None:
         """Runs of older versions have not kept theirs."""
         path = self.path / INPUTS
-        before = read_json(path) if path.is_file() else {}
+        before = read_object(path) if path.is_file() else {}
         if changed := [name for name in inputs if before.get(name, inputs[name]) != inputs[name]]:
             raise InputError(
                 f"the {' and the '.join(changed)} changed since the run in {self.path} began, so it cannot go on: "
@@ -151,7 +152,7 @@ class RunFolder:
     def read_code(self) -> dict[str, list[str]]:
         """File or module of the user's own → sha256 of its source, the newest last."""
         path = self.path / CODE
-        return read_json(path) if path.is_file() else {}
+        return read_object(path) if path.is_file() else {}
 
     @contextmanager
     def _resumable(self) -> Iterator[None]:
@@ -209,7 +210,7 @@ class RunFolder:
     def read_scores(self) -> dict[str, Any] | None:
         """Of a seed that is finished; None where it is not."""
         path = self.path / "scores.json"
-        return read_json(path) if path.is_file() else None
+        return read_object(path) if path.is_file() else None
 
     def write_scores(self, scores: Mapping[str, Any]) -> None:
         write_json(self.path / "scores.json", scores)
@@ -223,7 +224,7 @@ class RunFolder:
 
     def read_trials(self) -> dict[str, Any] | None:
         path = self.path / TRIALS
-        return read_json(path) if path.is_file() else None
+        return read_object(path) if path.is_file() else None
 
     def write_trials(self, trials: Mapping[str, Any]) -> None:
         write_json(self.path / TRIALS, trials)
@@ -272,7 +273,10 @@ class RunFolder:
         """The recipe of the run this folder, or this seed, belongs to."""
         for path in (self.path / "recipe.json", self.path.parent / "recipe.json"):
             if path.is_file():
-                return read_json(path)
+                recipe = read_object(path)
+                if wrong := config.stored_problems(recipe):
+                    raise ConfigError(wrong, str(path))
+                return recipe
         return None
 
 

@@ -28,9 +28,10 @@ from ..finetuning import Committee
 from ..runtime.compiled import limit_threads, one_thread
 from ..runtime.environment import cpu_count
 from ..runtime.errors import InputError, Interrupted, StopRequest
-from ..runtime.files import read_json, replacing, write_json
+from ..runtime.files import replacing, write_json
 from ..runtime.lines import line_writer
 from ..runtime.processes import killed, pool_of, submit
+from ..runtime.untrusted import read_object
 from .columns import Columns, replaced
 from .ranking import Order, Sorted, merged
 
@@ -146,7 +147,7 @@ def _claim(out: Path, made_of: dict[str, Any]) -> Path:
     """The folder of the parts; what another call left there is removed, what this one left is kept."""
     folder = out.with_name(f"{out.name}.parts")
     note = folder / "made_of.json"
-    if note.is_file() and read_json(note) == made_of:
+    if note.is_file() and read_object(note) == made_of:
         done = len(list(folder.glob("*.npy")))
         logger.info("predict: going on with %d parts of %d molecules that are there", done, PART)
         return folder

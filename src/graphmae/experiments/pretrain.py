@@ -116,6 +116,13 @@ def _with_views(recipe: Recipe, dataset: Dataset) -> Method:
 def check(model: Method, dataset: Dataset, settings: Train, *, stored: bool = True) -> None:
     """Refuse before training what would fail in it or, if the model is to be `stored`, in saving."""
     check_width(model.reader, dataset)
+    for name, weight in model.named_parameters():
+        if weight.is_inference():
+            raise InputError(
+                f"{name} was made inside of torch.inference_mode(), so it cannot be trained; make the model outside"
+            )
+        if weight.dtype == torch.float64:
+            raise InputError(f"{name} is float64, and training is in float32; use model.float()")
     if settings.sampler:
         _check_sampled(model, dataset, settings)
     graphs = 1 if settings.sampler else len(dataset.pretrain_graphs())

@@ -14,7 +14,7 @@ from ..config import Part, Recipe
 from ..data.molecules.assay import known_already
 from ..results import Result
 from ..runtime.errors import ConfigError, InputError
-from ..runtime.files import write_json
+from ..runtime.files import as_path, write_json
 from ..runtime.seed import check_seeds
 from ..training import quiet
 from ..training.progress import Display
@@ -48,7 +48,7 @@ def run_repeats(
         raise ConfigError(f"data.repeats must be at least 2, not {count}")
     if split not in BALANCED:
         raise InputError(f"data.repeats draws splits by scaffold or at random; {split!r} is one split")
-    folder, results = RunFolder(Path(out)), []
+    folder, results = RunFolder(as_path(out, "out")), []
     with folder.claim(recipe.to_dict(), resume, force=force):
         for number in range(count):
             part = Part(recipe.data.name, {**options, "split": BALANCED[split], "split_seed": number})
@@ -119,7 +119,7 @@ def learning_curve(
     "metrics", "baselines"}.
     """
     whole = len(datasets.load(recipe.data.name, **recipe.data.options).split["train"])
-    folder, points, seeds = RunFolder(Path(out)), [], check_seeds(seeds)
+    folder, points, seeds = RunFolder(as_path(out, "out")), [], check_seeds(seeds)
     counts = sorted({_count(size, whole) for size in sizes})
     with folder.claim(recipe.to_dict(), resume, force=force):
         for count in counts:

@@ -18,7 +18,7 @@ from .. import config, methods
 from .. import data as datasets
 from ..reporting import TABLES, Comparison, Entry, Experiment, entry_of, experiments_of, read_ledger, write_ledger
 from ..runtime.errors import DataError, GraphMAEError, InputError, Interrupted, StopRequest, WriteError
-from ..runtime.files import check_folder, locked, write_text
+from ..runtime.files import as_path, check_folder, locked, write_text
 from ..runtime.processes import in_processes
 from ..training import quiet
 from ..training.progress import Display
@@ -51,7 +51,7 @@ def reproduce(
     if not wanted:
         raise InputError(f"nothing in the table {table!r} matches {', '.join(texts)}")
     wanted = wanted if seeds is None else [replace(e, seeds=seeds) for e in wanted]
-    out, devices = Path(out), _devices(device)
+    out, devices = as_path(out, "out"), _devices(device)
     check_folder(out, "a reproduction", any((out / name).is_dir() for name in ("results", "pretrained", *TABLES)))
     with locked(out), _resumable(out):
         work = [(e, out, root, jobs) for e in wanted if not _is_done(e, out)]

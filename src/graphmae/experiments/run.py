@@ -24,6 +24,7 @@ from ..runtime.compiled import limit_threads
 from ..runtime.device import resolve_device
 from ..runtime.environment import commit, cpu_count, hardware, peak_bytes, versions
 from ..runtime.errors import InputError
+from ..runtime.files import as_path
 from ..runtime.processes import in_processes
 from ..runtime.ranks import check_alone, resumes
 from ..runtime.seed import check_seeds, preserved_randomness
@@ -70,7 +71,7 @@ def run(
     dataset.check_labels()
     published = recipe.published  # of the settings asked for; what follows only fits them to the data
     recipe, prepare = _task(recipe, dataset, device, resume, jobs, ranks)
-    folder = RunFolder(Path(out))
+    folder = RunFolder(as_path(out, "out"))
     with folder.claim(recipe.to_dict(), resume, _inputs(recipe, dataset), force):
         dataset.write_records(folder.path)
         if device.type == "cuda":

@@ -16,7 +16,7 @@ from ..batching import Batch, GraphStore
 from ..data import Dataset
 from ..methods import Method
 from ..runtime.device import resolve_device
-from ..runtime.errors import ConfigError, DataError, GraphMAEError, unknown
+from ..runtime.errors import ConfigError, DataError, GraphMAEError, InputError, unknown
 from ..runtime.resting import resting_copy
 from ..runtime.seed import preserved_randomness
 
@@ -199,6 +199,10 @@ def _check(encoder: nn.Module, found: int, of_edges: int) -> None:
     if edge_width and of_edges and edge_width != of_edges:
         raise DataError(
             f"the encoder was made for {edge_width} features per edge (edge_attr); this graph has {of_edges}"
+        )
+    if any(weight.is_meta for weight in encoder.parameters()):
+        raise InputError(
+            'the weights of the model are on the device "meta", which holds no numbers; make it on the CPU'
         )
 
 

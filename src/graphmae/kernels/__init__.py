@@ -287,7 +287,7 @@ def _implementation(x: Tensor) -> ModuleType:
     if (choice := _choice.get()) not in CHOICES:
         raise InputError(unknown("value of GRAPHMAE_KERNELS:", choice, CHOICES))
     device = x.device.type if choice == "auto" else choice
-    if _must_be_plain(device):
+    if torch.compiler.is_compiling() or _must_be_plain(device):  # torch.compile cannot look into the others
         return reference
     known = (torch.float32,) if device == "cuda" else (torch.float32, torch.float64)
     if device not in _PACKAGES or x.dtype not in known:

@@ -12,7 +12,8 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.utils.weak import WeakIdKeyDictionary
 
-from ..runtime.errors import DataError
+from ..runtime.errors import DataError, InputError
+from ..runtime.tensors import wrong_edges
 
 CHUNK = 32
 
@@ -238,6 +239,13 @@ def adjacency(edge_index: Tensor | Adjacency, num_nodes: int) -> Adjacency:
     """The `Adjacency` of an edge tensor; the second call on the same, unchanged tensor is free."""
     if isinstance(edge_index, Adjacency):
         return edge_index
+    if torch.jit.is_tracing() or torch.compiler.is_exporting():
+        raise InputError(
+            "an encoder cannot be traced or exported as it is, since it would keep the edges of this one graph; use "
+            "graphmae.pretrained.export_encoder(encoder, 'encoder.pt2')"
+        )
+    if wrong := wrong_edges(edge_index):
+        raise DataError(wrong)
     if edge_index.is_inference() or torch.is_inference_mode_enabled():  # changes to it could not be noticed
         return Adjacency.from_edges(edge_index, num_nodes)
     key = (num_nodes, edge_index._version)

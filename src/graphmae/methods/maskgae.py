@@ -46,7 +46,7 @@ class HiddenEdges(nn.Module):
     def forward(self, encoder: nn.Module, batch: Batch) -> Tensor:
         graph = kernels.adjacency(batch.graph, len(batch.x))
         seen, asked = hidden_edges(graph, self.rate, self.kind, self.walk, self.leaky)
-        rest = Batch(batch.x, masking.with_edges(graph, seen), batch.batch)
+        rest = Batch(batch.x, masking.with_edges(graph, seen), batch.batch, ids=batch.ids)
         code, known = kernels.encode(encoder, batch.x, rest.edges(encoder)), undirected(graph)
         ends = known.ends
         if (near := of_seeds(ends, batch.seeds, len(batch.x))) is not None:

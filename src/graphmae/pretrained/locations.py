@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..runtime.errors import InputError
+from ..runtime.files import as_path
 from ..runtime.structure import shown
 from ..runtime.untrusted import read_object
 from .contents import check_config
@@ -24,9 +25,9 @@ def shipped() -> list[str]:
 
 def find_checkpoint(source: str | Path) -> Path:
     """The folder of a checkpoint: the one named, the first seed of a run, a shipped model's, a downloaded one."""
+    folder = as_path(source, "the folder of a model")
     if str(source).startswith(HUB):
         return from_hub(str(source).removeprefix(HUB))
-    folder = Path(source)
     seeds = sorted(folder.glob("seed-*/config.json"), key=lambda p: int(re.sub(r"\D", "", p.parent.name) or 0))
     for candidate in (folder / "config.json", *seeds):
         if candidate.is_file():
@@ -42,7 +43,7 @@ def find_checkpoint(source: str | Path) -> Path:
 
 def find_seeds(source: str | Path) -> list[Path]:
     """The folders of all seeds of a run, in their order; where there are none, the checkpoint's own."""
-    folder = Path(source)
+    folder = as_path(source, "the folder of a model")
     if (folder / "config.json").is_file() or str(source).startswith(HUB):
         return [find_checkpoint(source)]
     found = [path.parent for path in folder.glob("seed-*/config.json")]

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from ..results import METHOD_LABELS, ROW_LABELS, deviation, interval
-from ..runtime.files import read_json, write_json, write_text
+from ..runtime.files import write_json, write_text
+from ..runtime.untrusted import read_object
 from .comparison import markdown
 from .ledger import SIGNIFICANT, p_cell, paired
 
@@ -162,7 +163,7 @@ class Contest:
 
     @classmethod
     def load(cls, path: str | Path) -> Contest:
-        values = read_json(path)
+        values = read_object(path)
         values.pop("sentences", None)
         return cls(**{**values, "lines": [Line(**line) for line in values["lines"]]})
 

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from ..results import Result, deviation, interval
-from ..runtime.files import read_json, write_text
+from ..runtime.files import write_text
+from ..runtime.untrusted import read_object
 from .paper import Experiment
 
 SIGNIFICANT = 0.05
@@ -86,7 +87,7 @@ def read_ledger(path: str | Path) -> dict[str, Entry]:
     """Experiment name → entry; empty where there is no file."""
     if not Path(path).is_file():
         return {}
-    return {name: Entry(**values) for name, values in read_json(path)["experiments"].items()}
+    return {name: Entry(**values) for name, values in read_object(path)["experiments"].items()}
 
 
 def write_ledger(path: str | Path, entries: dict[str, Entry]) -> None:

@@ -39,7 +39,8 @@ def facts_of(recipe: Mapping[str, Any], result: Result | None, folder: Path) -> 
     trained = dict(result.data) if result is not None else {}
     path = folder / "config.json"
     if not trained and path.is_file():
-        trained = dict(read_object(path).get("trained_on", {}))
+        stored = read_object(path).get("trained_on")
+        trained = dict(stored) if isinstance(stored, dict) else {}  # refused where the model is loaded
     labels = LABELS | (OF_MOLECULES if recipe.get("finetune") else {})
     for key, value in trained.items():
         if (label := labels.get(key, key.replace("_", " "))) and not isinstance(value, dict):
@@ -162,10 +163,10 @@ def score_table(result: Result) -> Table:
 def machine_of(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Of a result, or of environment.json."""
     out = [("hardware", str(facts.get("hardware", "")))]
-    if seconds := facts.get("seconds"):
-        out.append(("time", f"{float(seconds):,.0f} s"))
-    if size := facts.get("peak_bytes"):
-        out.append(("largest memory", f"{float(size) / 1e6:,.0f} MB"))
+    if isinstance(seconds := facts.get("seconds"), int | float):
+        out.append(("time", f"{seconds:,.0f} s"))
+    if isinstance(size := facts.get("peak_bytes"), int | float) and size:
+        out.append(("largest memory", f"{size / 1e6:,.0f} MB"))
     out.append(("commit", str(facts.get("commit", ""))))
     code = facts.get("code", {})
     out += [
@@ -184,7 +185,7 @@ def comparison(folder: Path) -> Sheet:
         return _sheet_of(folder, contest, read_object(known) if known.is_file() else {})
     except GraphMAEError:
         raise
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         raise InputError(f"{folder / 'compare.json'} is not a comparison ({type(error).__name__}: {error})") from None
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import wraps
+from typing import ParamSpec, TypeVar
 
 import torch
 
@@ -15,6 +17,8 @@ from .errors import InputError
 from .values import check_device
 
 NumericMode = tuple[bool, bool, bool, str]
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 def resolve_device(name: str | torch.device = "auto") -> torch.device:
@@ -37,6 +41,29 @@ def resolve_device(name: str | torch.device = "auto") -> torch.device:
     if device.type == "cuda" and device.index is not None and device.index >= torch.cuda.device_count():
         raise InputError(f"device {name!r}: there are only {torch.cuda.device_count()} CUDA devices")
     return device
+
+
+def with_torch_defaults(function: Callable[P, R]) -> Callable[P, R]:
+    """Decorator for a function that computes with tensors of its own: what its caller set for others does not reach it.
+
+    Inside, gradients can be computed, and new tensors are float32 and on the CPU, also within torch.no_grad(),
+    torch.inference_mode(), set_default_dtype(torch.float64) and set_default_device("meta").
+    """
+
+    @wraps(function)
+    def call(*arguments: P.args, **named: P.kwargs) -> R:
+        kind = torch.get_default_dtype()
+        elsewhere = torch.get_default_device().type != "cpu"
+        with torch.inference_mode(False), torch.enable_grad(), torch.device("cpu") if elsewhere else nullcontext():
+            if kind == torch.float32:  # as a rule; it is the whole process's
+                return function(*arguments, **named)
+            torch.set_default_dtype(torch.float32)
+            try:
+                return function(*arguments, **named)
+            finally:
+                torch.set_default_dtype(kind)
+
+    return call
 
 
 _half = False

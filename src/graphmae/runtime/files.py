@@ -8,6 +8,7 @@ import os
 import re
 import socket
 import time
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -18,6 +19,25 @@ from .errors import InputError, WriteError
 LOCK = ".lock"
 PARTIAL = ".partial"
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def as_path(value: object, what: str) -> Path:
+    """A path that can be written into a file, as JSON and Arrow need it; `what` is what messages call it.
+
+    >>> as_path("runs/mine", "out").as_posix()
+    'runs/mine'
+    """
+    if not isinstance(value, str | os.PathLike) or isinstance(os.fspath(value), bytes):
+        raise InputError(f"{what} must be a path, text or a pathlib.Path, not {type(value).__name__}: {value!r:.60}")
+    text = os.fspath(value)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise InputError(
+            f"{what}, {text.encode(errors='replace').decode()!r}, is not UTF-8: rename the file or folder (mv). Where "
+            "its name is right, this locale knows no UTF-8: set PYTHONUTF8=1"
+        ) from None
+    return Path(text)
 
 
 @contextmanager
@@ -73,9 +93,10 @@ def replacing(path: str | Path, size: int = 0) -> Iterator[Path]:
     """
     path = Path(path)
     final = behind_links(path)
-    partial = final.with_name(f".{final.name}.{os.getpid()}{PARTIAL}{path.suffix}")
+    partial = final.with_name(f".{final.name}.{_host()}-{os.getpid()}{PARTIAL}{path.suffix}")
     with writing(path, size):
         final.parent.mkdir(parents=True, exist_ok=True)
+        _remove_abandoned(final.parent)
         try:
             yield partial
             flush(partial)
@@ -93,6 +114,32 @@ def behind_links(path: Path) -> Path:
     return path.resolve() if path.is_symlink() else path
 
 
+def _host() -> str:
+    """This machine, in the name of a half-written file: others may share the folder, with processes of their own."""
+    return f"{zlib.crc32(socket.gethostname().encode()):08x}"
+
+
+def _remove_abandoned(folder: Path) -> None:
+    """Half-written files of processes of this machine that are no more."""
+    for file in folder.glob(f".*.{_host()}-*{PARTIAL}*"):
+        owner = re.search(rf"-(\d+){re.escape(PARTIAL)}", file.name)
+        if owner and not _is_running(int(owner[1])):
+            with suppress(OSError):  # another process was faster, or may
+                file.unlink()
+
+
+def _is_running(process: int) -> bool:
+    if os.name == "nt":  # a signal would end it there
+        return True
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        pass
+    return True
+
+
 def flush(path: Path) -> None:
     """Wait until what was written is on the disk."""
     # Windows flushes only what is open for writing, and opens no folder.
@@ -105,21 +152,11 @@ def flush(path: Path) -> None:
 
 def write_text(path: str | Path, text: str) -> None:
     with replacing(path) as partial:
-        partial.write_text(text, encoding="utf-8")
+        partial.write_text(text, encoding="utf-8", errors="replace")  # the name of a folder may be no text
 
 
 def write_json(path: str | Path, value: Mapping[str, Any]) -> None:
     write_text(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
-
-
-def read_json(path: str | Path) -> dict[str, Any]:
-    try:
-        value = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise InputError(f"{path} cannot be read as JSON ({error})") from None
-    if not isinstance(value, dict):
-        raise InputError(f"{path} must hold one JSON object")
-    return value
 
 
 @contextmanager
@@ -144,7 +181,8 @@ def locked(folder: Path) -> Iterator[None]:
             since = time.strftime("%Y-%m-%d %H:%M:%S %z")
             path.write_text(f"process {os.getpid()} on {socket.gethostname()} (since {since})\n", encoding="utf-8")
         remove_partial_files(folder)
-        yield
+        with _named_if_full(folder):
+            yield
     finally:
         with suppress(OSError):
             path.write_text("")
@@ -165,9 +203,21 @@ def waiting_for(path: Path, wait: Callable[[], None]) -> Iterator[None]:
             wait()
             lock.acquire()
     try:
-        yield
+        with _named_if_full(path.parent):
+            yield
     finally:
         lock.release()
+
+
+@contextmanager
+def _named_if_full(folder: Path) -> Iterator[None]:
+    """The system does not say which disk is full; whoever holds a folder is writing there."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in NO_SPACE or error.filename or isinstance(error, WriteError):
+            raise
+        raise WriteError(_cannot_write(folder, error.errno, os.strerror(error.errno), 0)) from error
 
 
 def _owner(path: Path) -> str:
@@ -190,7 +240,7 @@ def check_out(out: str | Path | None, formats: Sequence[str], read: Iterable[str
     """Refuse a file that could not be written in the end, or that is one of those that are `read`."""
     if out is None:
         return
-    path = Path(out)
+    path = as_path(out, "out")
     if path.suffix not in formats:
         raise InputError(f"--out {path}: unknown format {path.suffix!r}. Allowed: {', '.join(formats)}")
     if not path.parent.is_dir():

@@ -94,6 +94,25 @@ def unusual(value: Any) -> str:
     return ""
 
 
+def wrong_edges(edges: Any) -> str:
+    """What keeps a value from being an `edge_index` [2, E], in words; "" where nothing does.
+
+    >>> wrong_edges([[0], [1]])
+    'edge_index must be a tensor of whole numbers [2, edges], not a list'
+    """
+    if not isinstance(edges, Tensor):
+        kind = f"a {type(edges).__name__}"
+    elif edges.layout != torch.strided:
+        kind = "a sparse matrix; matrix.to_sparse_coo().coalesce().indices() has its edges"
+    elif edges.dim() != 2 or edges.size(0) != 2:
+        kind = f"one of shape {tuple(edges.shape)}"
+    elif edges.is_floating_point() or edges.is_complex() or edges.dtype == torch.bool:
+        kind = f"of {edges.dtype}"
+    else:
+        return ""
+    return f"edge_index must be a tensor of whole numbers [2, edges], not {kind}"
+
+
 def first_unusual(tensors: Mapping[str, Any]) -> str:
     """The first of several that is unusual, with its name; "" where none is."""
     return next((f"{name!r} is {what}" for name, value in tensors.items() if (what := unusual(value))), "")

@@ -21,6 +21,7 @@ TRUST = "GRAPHMAE_TRUST"
 HOW_TO_TRUST = f"if you trust where it came from, say so: graphmae --trust …, or {TRUST}=1"
 MOST_UNPACKED, MOST_RATIO = 1 << 28, 100  # bytes; a larger file must not be so much larger than its archive
 MOST_JSON = 1 << 25  # bytes
+MOST_DEPTH = 100  # of lists and objects in each other
 MOST_ITEMS = 10**8  # numbers a small file may stand for
 MOST_CELLS = 10**7  # of a table; more must not be so many more than its bytes
 
@@ -53,15 +54,34 @@ def read_object(path: str | Path) -> dict[str, Any]:
     """The JSON object in a file of a stranger's: not too large, not nested too deep."""
     try:
         value = json.loads(read_limited(path, MOST_JSON))
+        wrong = _unusual(value)
     except InputError:
         raise
     except RecursionError:
         raise InputError(f"{path} cannot be read as JSON (it is nested too deep)") from None
     except (OSError, ValueError) as error:
         raise InputError(f"{path} cannot be read as JSON ({error})") from None
-    if not isinstance(value, dict):
-        raise InputError(f"{path} must hold one JSON object")
+    if wrong or not isinstance(value, dict):
+        raise InputError(f"{path} {wrong or 'must hold one JSON object'}")
     return value
+
+
+def _unusual(value: Any) -> str:
+    """What nothing we write as JSON has, and what no reader of it expects; "" where there is nothing."""
+    parts = [(value, 0)]
+    while parts:
+        part, depth = parts.pop()
+        if depth > MOST_DEPTH:
+            return f"is nested more than {MOST_DEPTH} deep"
+        if isinstance(part, dict):
+            parts += ((inner, depth + 1) for pair in part.items() for inner in pair)
+        elif isinstance(part, list):
+            parts += ((inner, depth + 1) for inner in part)
+        elif isinstance(part, int) and abs(part) >= 2**63:
+            return f"has a whole number of {part.bit_length():,} bits; more than 64 are no number of ours"
+        elif isinstance(part, str) and not part.isascii() and any("\ud800" <= letter <= "\udfff" for letter in part):
+            return f"has text that is not UTF-8: {part[:60]!r}"
+    return ""
 
 
 def refuse_bomb(path: str | Path, unpacked: int) -> None:

@@ -7,11 +7,15 @@ import re
 import tomllib
 import types
 import typing
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from itertools import islice
 from numbers import Integral
 from typing import Any
 
 from .errors import InputError
+
+MAX_SEEDS = 10_000
+MAX_CUDA_INDEX = 127
 
 _WORDS = {
     int: "a whole number",
@@ -19,6 +23,7 @@ _WORDS = {
     str: "text",
     bool: "true or false",
     list: "a list",
+    dict: "a table of names and values, { name = value }",
     type(None): "none",
 }
 
@@ -68,7 +73,7 @@ def _alternatives(hint: Any) -> list[Any] | None:
     if typing.get_origin(hint) in (typing.Union, types.UnionType):
         parts = [_alternatives(option) for option in typing.get_args(hint)]
         return None if any(p is None for p in parts) else [o for p in parts for o in (p or [])]
-    known = hint in _WORDS or typing.get_origin(hint) in (list, tuple, typing.Literal)
+    known = hint in _WORDS or typing.get_origin(hint) in (list, tuple, dict, typing.Literal)
     return [hint] if known else None
 
 
@@ -79,6 +84,11 @@ def _fits(value: Any, hint: Any) -> bool:
     if origin in (list, tuple):
         items = [a for a in typing.get_args(hint) if a is not Ellipsis]
         return isinstance(value, list | tuple) and all(not items or mismatch(v, items[0]) is None for v in value)
+    if origin is dict:
+        inner = typing.get_args(hint)
+        if not isinstance(value, Mapping):
+            return False
+        return not inner or not any(mismatch(k, inner[0]) or mismatch(v, inner[1]) for k, v in value.items())
     if origin is float:
         return isinstance(value, int | float) and not isinstance(value, bool)
     if origin is int:
@@ -90,7 +100,9 @@ def check_seeds(seeds: Iterable[int]) -> list[int]:
     """The seeds as a list, or an error where one is missing, given twice or out of range."""
     if not isinstance(seeds, Iterable) or isinstance(seeds, str):
         raise InputError(f"seeds must be a list of whole numbers, [0] or range(20), not {seeds!r}")
-    given = list(seeds)
+    given = list(islice(seeds, MAX_SEEDS + 1))
+    if len(given) > MAX_SEEDS:
+        raise InputError(f"at most {MAX_SEEDS:,} seeds can be given at a time; give fewer")
     if wrong := [seed for seed in given if not isinstance(seed, Integral) or isinstance(seed, bool)]:
         raise InputError(f"seeds must be whole numbers, not {wrong[0]!r}")
     found = [int(seed) for seed in given]
@@ -103,5 +115,6 @@ def check_seeds(seeds: Iterable[int]) -> list[int]:
 
 def check_device(name: str) -> None:
     """Refuse what is not the name of a device; whether it is there is another question."""
-    if not re.fullmatch(r"auto|cpu|cuda(:\d+)?", name):
-        raise InputError(f"unknown device {name!r}. Allowed: auto, cpu, cuda, cuda:N")
+    number = re.fullmatch(r"auto|cpu|cuda(?::(\d+))?", name)
+    if not number or len(number[1] or "") > 3 or int(number[1] or 0) > MAX_CUDA_INDEX:  # torch counts on from −128
+        raise InputError(f"unknown device {name!r}. Allowed: auto, cpu, cuda, cuda:N, N at most {MAX_CUDA_INDEX}")

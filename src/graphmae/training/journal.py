@@ -37,9 +37,12 @@ def seconds_between_saves() -> float:
     """How often the state is saved while training runs: GRAPHMAE_SAVE_SECONDS, or once a minute."""
     text = os.environ.get("GRAPHMAE_SAVE_SECONDS", "")
     try:
-        return float(text) if text else SECONDS_BETWEEN_SAVES
+        seconds = float(text) if text else SECONDS_BETWEEN_SAVES
     except ValueError:
-        raise InputError(f"GRAPHMAE_SAVE_SECONDS must be a number of seconds, not {text!r}") from None
+        seconds = math.nan
+    if not 0 <= seconds < math.inf:
+        raise InputError(f"GRAPHMAE_SAVE_SECONDS must be a number of seconds, 0 or more, not {text!r}")
+    return seconds
 
 
 @dataclass

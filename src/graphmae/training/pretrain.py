@@ -163,4 +163,4 @@ def _side_by_side(graphs: Sequence[Data], device: torch.device, ids: Tensor) -> 
 
     keys = ("x", "edge_index", *EDGE_KEYS)
     joined = PyGBatch.from_data_list([Data(**{k: graphs[i][k] for k in keys if k in graphs[i]}) for i in ids.tolist()])
-    return Batch(joined.x.to(device), kernels.edges_of(joined, device), joined.batch.to(device))
+    return Batch(joined.x.to(device), kernels.edges_of(joined, device), joined.batch.to(device), ids=ids)

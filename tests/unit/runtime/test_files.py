@@ -14,7 +14,8 @@ import pytest
 from safetensors import SafetensorError
 
 from graphmae.runtime.errors import InputError, WriteError
-from graphmae.runtime.files import LOCK, is_empty, locked, read_json, remove_partial_files, replacing, write_json
+from graphmae.runtime.files import LOCK, is_empty, locked, remove_partial_files, replacing, write_json
+from graphmae.runtime.untrusted import read_object
 
 
 def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
@@ -23,7 +24,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path: Path)
     with pytest.raises(RuntimeError), replacing(path) as partial:
         partial.write_text("{")
         raise RuntimeError
-    assert read_json(path) == {"a": 1} and [file.name for file in tmp_path.iterdir()] == ["a.json"]
+    assert read_object(path) == {"a": 1} and [file.name for file in tmp_path.iterdir()] == ["a.json"]
 
 
 def test_a_kill_in_the_middle_of_a_write_leaves_the_old_file(tmp_path: Path) -> None:
@@ -37,7 +38,7 @@ def test_a_kill_in_the_middle_of_a_write_leaves_the_old_file(tmp_path: Path) -> 
     with subprocess.Popen([sys.executable, "-c", code, str(path)], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None and process.stdout.readline() == "writing\n"
         process.send_signal(signal.SIGKILL)
-    assert read_json(path) == {"a": 1} and len(list(tmp_path.iterdir())) == 2
+    assert read_object(path) == {"a": 1} and len(list(tmp_path.iterdir())) == 2
     remove_partial_files(tmp_path)
     assert [file.name for file in tmp_path.iterdir()] == ["a.json"]
 
@@ -84,7 +85,7 @@ def test_a_write_that_fails_says_why_and_keeps_what_was_there(tmp_path: Path, co
         partial.write_text("{")
         raise OSError(code, os.strerror(code))
     assert caught.value.exit_code == 1 and isinstance(caught.value, OSError)
-    assert read_json(path) == {"a": 1} and [file.name for file in tmp_path.iterdir()] == ["a.json"]
+    assert read_object(path) == {"a": 1} and [file.name for file in tmp_path.iterdir()] == ["a.json"]
 
 
 def test_an_error_of_safetensors_is_one_of_writing_if_the_system_failed(tmp_path: Path) -> None:

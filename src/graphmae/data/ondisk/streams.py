@@ -15,7 +15,7 @@ import pyarrow.parquet
 
 from ...runtime.errors import DataError
 from ...runtime.untrusted import refuse_many, refuse_special
-from ..tables.reading import PARQUET, name_of, read_table
+from ..tables.reading import PARQUET, in_usual_types, name_of, read_table, usual_schema
 from ..tables.text import one_line
 
 ROWS = 1 << 20  # at a time, of narrow tables
@@ -75,7 +75,7 @@ class TableStream:
             if self._kind == "parquet":
                 about = pyarrow.parquet.read_metadata(self._path)
                 refuse_many(str(self._path), about.num_rows * about.num_columns)
-                return pyarrow.parquet.read_schema(self._path)
+                return usual_schema(pyarrow.parquet.read_schema(self._path))
             if self._kind == "csv":
                 with self._csv({}) as reader:
                     return reader.schema
@@ -110,7 +110,7 @@ class TableStream:
             if self._kind == "parquet":
                 with pyarrow.parquet.ParquetFile(self._path, pre_buffer=False) as file:
                     for batch in file.iter_batches(size, columns=list(columns)):
-                        yield pa.Table.from_batches([batch]).select(list(columns))
+                        yield in_usual_types(pa.Table.from_batches([batch]).select(list(columns)))
             elif self._kind == "csv":
                 wanted = {name: pa.string() if name in text else self.schema.field(name).type for name in columns}
                 wanted = {n: pa.string() if pa.types.is_null(kind) else kind for n, kind in wanted.items()}
@@ -154,5 +154,6 @@ class TableStream:
             for group in groups:
                 rows = file.metadata.row_group(int(group)).num_rows
                 table = file.read_row_group(int(group), columns=columns).select(columns)
+                table = in_usual_types(table)
                 found.append(table.take(pa.array(np.linspace(0, rows - 1, min(rows, share)).astype(np.int64))))
         return pa.concat_tables(found), total

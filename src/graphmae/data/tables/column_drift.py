@@ -17,6 +17,7 @@ from .drift import MIN_MOVE, Bounds, Moved
 POINTS = (0.0, 0.05, 0.1, 0.25, 0.4, 0.5, 0.6, 0.75, 0.9, 0.95, 1.0)
 QUARTERS = (0.25, 0.75)
 SAMPLE = 20_000  # rows of text whose words are counted
+LONG = 1e15  # from here on a number is written with an exponent
 TOLERANCE = 1e-4  # features that differ by less are the same on another machine
 
 
@@ -213,18 +214,21 @@ def _gaps(numbers: np.ndarray, before: Mapping[str, Any]) -> np.ndarray:
 
 
 def _median(before: Mapping[str, Any]) -> float:
-    return float(before["grid"][int(np.searchsorted(before["up_to"], 0.5))])
+    return float(before["grid"][min(int(np.searchsorted(before["up_to"], 0.5)), len(before["grid"]) - 1)])
 
 
 def _raw(column: Column, value: float) -> float:
     """A feature as the number it stands for."""
-    number = value * column.learned["std"] + column.learned["mean"]
-    return float(np.expm1(number)) if column.learned["logarithmic"] else float(number)
+    with np.errstate(over="ignore"):
+        number = np.float64(value) * column.learned["std"] + column.learned["mean"]
+        return float(np.expm1(number)) if column.learned["logarithmic"] else float(number)
 
 
 def _plain(number: float) -> str:
-    return f"{number:,.0f}" if abs(number) >= 1000 else f"{number:.3g}"
+    return f"{number:,.0f}" if 1000 <= abs(number) < LONG else f"{number:.3g}"
 
 
 def _plain_date(seconds: float) -> str:
+    if not abs(seconds) < LONG / 1000:  # no year of the calendar
+        return _plain(seconds)
     return str(np.datetime64(int(seconds), "s").astype("datetime64[D]"))

@@ -49,6 +49,7 @@ def read_tables(
         ids = as_ids(table.column(roles["id"])) if roles["id"] in table.column_names else None
     ends = [_ends(each, name_of(origin, "the edge table"), asked, before, ids, nodes is None, report)
             for origin, each in zip(listed, tables, strict=True) if each is not None]  # fmt: skip
+    _refuse_kinds_of_ids(kinds, roles, ends, table, there, report)
     report.stop_on_problems()
     if table is not None:
         table = _as_written(nodes, table, (roles["id"],))
@@ -58,6 +59,20 @@ def read_tables(
         written = _as_written(origin, each, pair)
         settled.append(_whole_ids(written, pair, name_of(origin, "the edge table"), report))
     return table, edge_tables.assemble(listed, settled, ends, before)
+
+
+def _refuse_kinds_of_ids(
+    kinds: Mapping[str, str], roles: Mapping[str, str], ends: Sequence[tuple[str, str]], table: pa.Table | None,
+    edges: Sequence[pa.Table], report: Report,
+) -> None:  # fmt: skip
+    """A kind is asked for of a column that is no feature in any table, so it would have no effect."""
+    free = [set() if table is None else {*table.column_names} - {*roles.values()}]
+    free += [{*each.column_names} - {*pair} for each, pair in zip(edges, ends, strict=True)]
+    used = {column: f"the {role} column" for role, column in roles.items()}
+    used |= {column: "an end of the edges" for pair in ends for column in pair}
+    for column in kinds:
+        if column in used and not any(column in columns for columns in free):
+            report.problem(f"data.kinds: {column!r} is {used[column]}, not a feature, so it has no kind; leave it out")
 
 
 def _node_table(nodes: Any, roles: dict[str, str], before: Mapping[str, str], report: Report) -> pa.Table | None:

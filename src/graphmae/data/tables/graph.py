@@ -14,6 +14,8 @@ import pyarrow.compute as pc
 import torch
 from torch_geometric.data import Data
 
+from ...runtime.errors import DataError
+from ...runtime.values import mismatch
 from ..edge_data import with_loops
 from ..nodes import NodeDataset
 from ..splits import stratified_split
@@ -86,6 +88,8 @@ def from_tables(
     >>> graph.graphs[0].x.shape, list(graph.ids)[0].as_py()
     (torch.Size([3, 1]), 'a')
     """
+    if wrong := mismatch(kinds, dict[str, str] | None):
+        raise DataError(f"data.kinds {wrong}")
     stored, before = dict(treatment or {}), names_of(treatment or {})
     directed, self_loops = stored.get("directed", directed), stored.get("self_loops", self_loops)
     listed = edge_tables.as_list(edges)

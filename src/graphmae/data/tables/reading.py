@@ -14,6 +14,7 @@ import pyarrow.json
 import pyarrow.parquet
 
 from ...runtime.errors import DataError, InputError
+from ...runtime.files import as_path
 from ...runtime.untrusted import refuse_many, refuse_special, refuse_zip_bomb
 from .nesting import is_nested_deep
 from .text import decoded, one_line, only_member, read_text
@@ -66,8 +67,9 @@ def read_table(
     where its first line holds numbers), and its columns are called source, target, column 3, …. `note` is told what
     was guessed about the file, such as its encoding.
     """
-    table = _from_file(Path(source), as_written, headerless, note) if _is_path(source) else _from_memory(source)
+    table = _from_file(source, as_written, headerless, note) if _is_path(source) else _from_memory(source)
     name = name_of(source, name)
+    table = in_usual_types(table)
     if twice := sorted(column for column, times in Counter(table.column_names).items() if times > 1):
         raise DataError(f"{name}: several columns are called {twice[0]!r}; rename them")
     if not table.num_rows:
@@ -84,7 +86,10 @@ def _is_path(source: Any) -> bool:
     return isinstance(source, str | Path)
 
 
-def _from_file(path: Path, as_written: AsWritten, headerless: bool | None, note: Callable[[str], None]) -> pa.Table:
+def _from_file(
+    source: str | Path, as_written: AsWritten, headerless: bool | None, note: Callable[[str], None]
+) -> pa.Table:
+    path = as_path(source, "the path of a table")
     refuse_special(path)
     if not path.is_file():
         raise DataError(f"{path} is a folder, not a table" if path.is_dir() else f"no file {path}")
@@ -112,15 +117,32 @@ def _from_memory(source: Any) -> pa.Table:
             frame = source.reset_index() if source.index.name is not None else source
             columns = [_array(frame.iloc[:, i]) for i in range(frame.shape[1])]
             return pa.Table.from_arrays(columns, [str(column) for column in frame.columns])
-        return _with_strings(pa.table(source))
+        return pa.table(source)
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise DataError(f"cannot make a table of a {type(source).__name__}: {one_line(error)}") from None
 
 
-def _with_strings(table: pa.Table) -> pa.Table:
-    """Polars' own kind of text as the usual one, which all of Arrow's functions take."""
-    fields = [f.with_type(pa.string()) if pa.types.is_string_view(f.type) else f for f in table.schema]
-    return table if pa.schema(fields).equals(table.schema) else table.cast(pa.schema(fields))
+def in_usual_types(table: pa.Table) -> pa.Table:
+    """The same table in types that all of Arrow's functions take."""
+    schema = usual_schema(table.schema)
+    return table if schema.equals(table.schema) else table.cast(schema)
+
+
+def usual_schema(schema: pa.Schema) -> pa.Schema:
+    """Text of Polars as the usual one, half precision as single."""
+    return pa.schema([field.with_type(_usual_type(field.type)) for field in schema], schema.metadata)
+
+
+def _usual_type(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_string_view(kind):
+        return pa.string()
+    if pa.types.is_float16(kind):
+        return pa.float32()
+    if pa.types.is_fixed_size_list(kind):
+        return pa.list_(_usual_type(kind.value_type), kind.list_size)
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return (pa.list_ if pa.types.is_list(kind) else pa.large_list)(_usual_type(kind.value_type))
+    return kind
 
 
 def _array(values: Any) -> pa.Array:
@@ -218,6 +240,9 @@ def _from_objects(path: Path, lines: Sequence[str]) -> pa.Table:
             continue
         try:
             found = json.loads(line)
+            line.encode() if "\\ud" not in line.lower() else json.dumps(found, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise DataError(f"{path.name}: line {number} has half a character (\\ud…), which is not UTF-8") from None
         except (ValueError, RecursionError):
             found = None
         if not isinstance(found, dict):

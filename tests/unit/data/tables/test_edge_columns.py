@@ -220,6 +220,7 @@ def test_weights_of_graphs_that_are_in_memory_count_too(tmp_path: Path) -> None:
     pair = Data(x=torch.eye(2), edge_index=torch.tensor([[0, 1], [1, 0]]), edge_attr=torch.ones(2, 3))
     assert from_data(pair).graphs[0].edge_attr.tolist() == [[1.0] * 3] * 2 + [[0.0] * 3] * 2  # self-loops have none
     pair.edge_weight = torch.tensor([1.0, -1.0])
-    assert "edge_weight" not in from_data(pair).graphs[0]
+    with pytest.raises(DataError, match="edge 1, from node 1 to node 0, has -1"):
+        from_data(pair)
     np.savez(tmp_path / "g.npz", x=np.eye(2), edge_index=pair.edge_index.numpy(), edge_weight=np.array([1.0, 2.0]))
     assert open_dataset(tmp_path / "g.npz").graphs[0].edge_weight.tolist() == [1.0, 2.0, 1.5, 1.5]
