@@ -16,9 +16,9 @@ import torch
 from ...runtime.compiled import compiled
 from ...runtime.errors import DataError
 from ..splits import stratified_split
+from ..tables.column_names import guess_id
 from ..tables.columns import Column
 from ..tables.fitting import fit_columns
-from ..tables.identity import guess_id
 from ..tables.labels import read_labels, read_split
 from ..tables.report import Report
 from .keys import is_whole, keys_of

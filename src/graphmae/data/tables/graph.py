@@ -123,6 +123,8 @@ def from_tables(
     if not quiet:
         for line in report.lines():
             logger.info("%s", line)
+    for line in report.warnings:
+        logger.warning("%s", line)
     statistics = {
         "nodes": len(ids),
         "columns": encoded.statistics,

@@ -80,6 +80,11 @@ def name_of(source: Any, otherwise: str = "the table") -> str:
     return Path(source).name if _is_path(source) else otherwise
 
 
+def has_no_header(table: pa.Table) -> bool:
+    """Whether the names of the columns are ours, not the file's."""
+    return b"headerless" in (table.schema.metadata or {})
+
+
 def _is_path(source: Any) -> bool:
     return isinstance(source, str | Path)
 

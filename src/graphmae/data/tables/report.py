@@ -17,6 +17,7 @@ class Report:
     name: str
     notes: list[str] = field(default_factory=list)
     repairs: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)  # what may be wrong, or is lost
     problems: list[str] = field(default_factory=list)
     columns: list[tuple[str, str, str]] = field(default_factory=list)  # (name, kind, what becomes of it)
     before: int = 0  # notes that come before the columns
@@ -31,6 +32,9 @@ class Report:
 
     def repair(self, text: str) -> None:
         self.repairs.append(text)
+
+    def warn(self, text: str) -> None:
+        self.warnings.append(text)
 
     def problem(self, text: str, table: str = "") -> None:
         """`table` is the one it is of, if that is not the one the report is called by."""
@@ -55,6 +59,7 @@ class Report:
         raise DataError(f"{self.name}: {len(self.problems)} problems{listed}")
 
     def lines(self) -> list[str]:
+        """What was found; not the warnings."""
         first, rest = self.notes[: self.before], self.notes[self.before :]
         repairs = [f"repaired: {text}" for text in self._few(self.repairs)]
         return [*first, *self._columns(), *self._few(rest), *repairs]

@@ -74,7 +74,9 @@ def read_text(
         table = _parse(path, source, layout, kept)
     if layout.separator != ",":
         table = _with_doubtful_as_written(path, source, layout, table)
-    return table.replace_schema_metadata({"separator": layout.separator})
+    return table.replace_schema_metadata(
+        {"separator": layout.separator, **({} if layout.has_header else {"headerless": "1"})}
+    )
 
 
 def contents(path: Path) -> bytes:

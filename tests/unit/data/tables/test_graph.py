@@ -238,9 +238,9 @@ def test_a_first_line_that_is_an_edge_is_no_header(tmp_path: Path) -> None:
     (tmp_path / "once.csv").write_text("ann,bob\ncat,dan\n")
     nodes = {"id": ["ann", "bob", "cat", "dan"], "age": [1, 2, 3, 4]}
     assert made(nodes, tmp_path / "once.csv").graphs[0].num_edges == 2 * 2 + 4
-    (tmp_path / "named.csv").write_text("writer,reader\nann,bob\ncat,dan\n")
+    (tmp_path / "named.csv").write_text("author,critic\nann,bob\ncat,dan\n")
     said = made(nodes, tmp_path / "named.csv").report.lines()
-    assert any("first line was taken as the header ('writer', 'reader')" in line for line in said)
+    assert any("first line was taken as the header ('author', 'critic')" in line for line in said)
 
 
 def test_cells_that_mean_nothing_to_the_model_are_said_or_refused() -> None:
