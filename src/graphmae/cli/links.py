@@ -12,6 +12,7 @@ from ..runtime.files import check_out
 from .options import (
     DataRoot,
     Device,
+    Duplicates,
     Id,
     Import,
     Json,
@@ -54,6 +55,7 @@ def links(
     id_: Id = "",
     source: Source = "",
     target: Target = "",
+    duplicates: Duplicates = "",
     label: Label = "",
     data: DataRoot = None,
     device: Device = "auto",
@@ -91,7 +93,7 @@ def links(
     from .. import api
 
     import_parts(import_)
-    columns = {"id": id_, "source": source, "target": target, "label": label}
+    columns = {"id": id_, "source": source, "target": target, "duplicates": duplicates, "label": label}
     if predict:
         found = api.predict_links(
             sources, recipe, k=k, node=node, seed=numbers[0], overrides=set_, columns=columns, data_root=data,

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from .options import DataRoot, Device, Id, Import, Json, Source, Target, import_parts, print_json
+from .options import DataRoot, Device, Duplicates, Id, Import, Json, Source, Target, import_parts, print_json
 
 OF_MOLECULES = ("smiles", "name", "cosine", "percentile", "tanimoto")
 
@@ -24,6 +24,7 @@ def similar(
     id_: Id = "",
     source: Source = "",
     target: Target = "",
+    duplicates: Duplicates = "",
     data: DataRoot = None,
     device: Device = "auto",
     import_: Import = [],  # noqa: B006
@@ -42,7 +43,7 @@ def similar(
     from .. import api
 
     import_parts(import_)
-    columns = {"id": id_, "source": source, "target": target}
+    columns = {"id": id_, "source": source, "target": target, "duplicates": duplicates}
     found = api.similar(checkpoint, sources, node, k, columns=columns, data_root=data, device=device)
     keys = ("id", "cosine", "percentile") if not found or len(found[0]) == 3 else OF_MOLECULES
     if json_:

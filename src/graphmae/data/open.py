@@ -45,7 +45,8 @@ def open_dataset(
 
     Args:
         root: the folder with benchmark data.
-        columns: which columns of tables are id, source, target, label and split; by default those of training.
+        columns: which columns of tables are id, source, target, label and split; by default those of training. Also
+            duplicates: which row counts where several have one id ("first", "last"; "refuse").
         inputs: how the model this is for was trained (`model.inputs`): features are treated the same way.
         strict: refuse tables that have moved since training; otherwise that is reported.
         quiet: report nothing.

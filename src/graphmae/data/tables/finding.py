@@ -163,7 +163,7 @@ def _id_column(
     if best and edges:
         if not is_called_id(best[0]) and point_by_chance(edges, asked, before, holding[best[0]]):
             report.problem(
-                f"which column is the nodes' id? Edges may point at {best[0]!r}, but so would nearly any whole numbers. "
+                f"which column is the nodes' id? Edges may point at {best[0]!r}, but so would most whole numbers. "
                 f"If it is the id, say so with --id {best[0]}"
             )
             return best[0]
