@@ -57,5 +57,5 @@ def test_a_long_table_as_the_node_table_is_explained() -> None:
     """ "141,092 rows repeat an id (first: '0', '0', '0')": no word that this is a long table."""
     rng = np.random.default_rng(0)
     long = pandas.DataFrame({"id": rng.integers(4, size=90), "feature": range(90), "value": rng.integers(9, size=90)})
-    with pytest.raises(InputError, match="may be a long table.*pivot_table"):
+    with pytest.raises(InputError, match=r"may be a long table.*pivot_table"):
         from_tables(long, EDGES.replace(3754, 0), quiet=True)

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from ..config import Recipe
 from ..data.tables import write_table
-from ..data.tables.cells import strings
+from ..data.tables.identity import own_values
 from ..experiments import auto, missing_links
 from ..runtime.device import resolve_device
 from ..runtime.errors import InputError, unknown
@@ -27,8 +27,8 @@ logger = logging.getLogger("graphmae")
 class MissingLink(NamedTuple):
     """Two nodes without an edge; `score` and `percentile` in percent (see `predict_links`)."""
 
-    source: str
-    target: str
+    source: str | int
+    target: str | int
     score: float
     percentile: float
 
@@ -38,7 +38,7 @@ def predict_links(
     recipe: Recipe | str | Path = "auto",
     *,
     k: int = 20,
-    node: str | None = None,
+    node: str | int | None = None,
     seed: int = 0,
     overrides: Iterable[str] = (),
     columns: Mapping[str, str] | None = None,
@@ -62,15 +62,16 @@ def predict_links(
     used = resolve_device(device)
     made, dataset = auto.links_recipe_for(data, recipe, overrides, columns, data_root)
     ids = _ids(dataset)
-    names = strings(ids).tolist()
-    if node is not None and node not in names:
-        raise InputError(unknown("node", node, names[:5000])[:200])
+    names = own_values(ids)
+    texts = list(map(str, names))
+    if node is not None and str(node) not in texts:
+        raise InputError(unknown("node", str(node), texts[:5000])[:200])
     found = missing_links.predict(
         made,
         dataset,
         used,
         k,
-        None if node is None else names.index(node),
+        None if node is None else texts.index(str(node)),
         check_seeds([seed])[0],
         Progress() if progress else quiet,
     )

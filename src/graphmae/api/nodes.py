@@ -15,7 +15,8 @@ from .. import evaluation, pretrained
 from ..config import Recipe
 from ..data.open import open_dataset
 from ..data.tables import read_table
-from ..data.tables.cells import strings
+from ..data.tables.identity import in_own_type, own_values
+from ..data.tables.reading import is_from_text
 from ..experiments import auto
 from ..experiments import pretrain as pretraining
 from ..inference import imputation
@@ -42,19 +43,19 @@ logger = logging.getLogger("graphmae")
 
 def _opened(
     model: str | Path | Method, data: Any, columns: Mapping[str, str] | None, root: str | Path | None = None
-) -> tuple[Method, Any, list[str]]:
-    """The model, its graph, and a name for every row."""
+) -> tuple[Method, Any, list[Any]]:
+    """The model, its graph, and what every row is called: its id in its own type, or its number as text."""
     opened = model if isinstance(model, Method) else pretrained.load(model)
     dataset = open_dataset(data, root, columns, opened.inputs)
     graph, ids = dataset.single_graph(), dataset.node_ids()
-    names = [str(i) for i in range(int(graph.num_nodes))] if ids is None else strings(ids).tolist()
+    names = [str(i) for i in range(int(graph.num_nodes))] if ids is None else own_values(ids)
     return opened, dataset, names
 
 
 def similar(
     model: str | Path | Method,
     data: Any,
-    node: str,
+    node: str | int,
     k: int = 10,
     *,
     columns: Mapping[str, str] | None = None,
@@ -72,13 +73,15 @@ def similar(
         raise InputError(f"k must be at least 1, not {k}")
     loaded = model if isinstance(model, Method) else pretrained.load(model)
     if loaded.inputs.get("features") == "molecule":
-        return similar_molecules(loaded, data, node, k, device)
+        return similar_molecules(loaded, data, str(node), k, device)
     opened, dataset, names = _opened(loaded, data, columns, data_root)
-    if node not in names:
-        few = names if len(names) <= 5000 else names[:20]
-        raise InputError(unknown("node", node, few) if len(few) <= 20 else unknown("node", node, few)[:200] + " …")
+    texts = list(map(str, names))
+    if str(node) not in texts:
+        few = texts if len(texts) <= 5000 else texts[:20]
+        text = unknown("node", str(node), few)
+        raise InputError(text if len(few) <= 20 else text[:200] + " …")
     z = F.normalize(embed(opened, dataset, device=device), dim=1)
-    row = names.index(node)
+    row = texts.index(str(node))
     alike = z @ z[row]
     alike[row] = -2
     best = alike.topk(min(k, len(names) - 1))
@@ -99,7 +102,7 @@ def anomalies(
     device: str = "auto",
     rounds: int = 5,
     out: str | Path | None = None,
-) -> list[tuple[str, float]]:
+) -> list[tuple[Any, float]]:
     """(id, score) of every row in its order: how little a node's features fit its surroundings; 0 is usual, 2 rare.
 
     Nodes are compared with those of the same degree and with as much in their row.
@@ -138,6 +141,9 @@ def impute(
     edge_files = [edges] if isinstance(edges, str | Path) else list(edges)
     opened, dataset, _ = _opened(model, [nodes, *edge_files], columns)
     before = read_table(nodes, lambda names: [dataset.id_name])
+    if is_from_text(before):
+        ids = in_own_type(before.column(dataset.id_name))
+        before = before.set_column(before.column_names.index(dataset.id_name), dataset.id_name, ids)
     table, filled = imputation.impute(reconstructing(opened), dataset, before, resolve_device(device), progress)
     if out is not None:
         write_filled(Path(nodes), Path(out), before, table, filled)

@@ -102,7 +102,9 @@ def links(
         if json_:
             print_json({"links": [link._asdict() for link in found]})
         else:
-            lines = [[link.source, link.target, f"{link.score:.1f}", f"{link.percentile:.2f}"] for link in found]
+            lines = [
+                [str(link.source), str(link.target), f"{link.score:.1f}", f"{link.percentile:.2f}"] for link in found
+            ]
             print_lines(["source", "target", "score", "percentile"], lines)
         return
     result = api.links(

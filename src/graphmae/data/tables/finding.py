@@ -17,8 +17,8 @@ from .column_names import guess_ends, guess_id, is_called_id, words_of
 from .edge_ends import NAMED, Nodes, ends_of_training, find_ends, least_share, may_be_ids, named_ends, point_by_chance
 from .edges import EdgeTables
 from .habits import is_text
-from .identity import MOST_UNKNOWN, as_ids, without_point
-from .reading import name_of, read_table
+from .identity import MOST_UNKNOWN, as_ids, in_own_type, without_point
+from .reading import is_from_text, name_of, read_table
 from .report import Report, some
 
 
@@ -205,8 +205,13 @@ def _as_written(origin: Any, table: pa.Table, names: Sequence[str]) -> pa.Table:
 
 
 def _whole_ids(table: pa.Table, names: Sequence[str], called: str, report: Report) -> pa.Table:
+    """The table with ids in the type they were meant to have: 12 of a text file, and 12.0, are whole numbers."""
+    from_text = is_from_text(table)
     for name in names:
-        if (ids := without_point(table.column(name))) is not None:
-            table = table.set_column(table.column_names.index(name), name, ids)
+        ids = table.column(name)
+        if (without := without_point(ids)) is not None:
+            ids = without
             report.repair(f"all ids in {name!r} of {called} have a trailing .0 (12.0 for 12); it was cut off")
+        ids = in_own_type(ids) if from_text else ids
+        table = table.set_column(table.column_names.index(name), name, ids)
     return table

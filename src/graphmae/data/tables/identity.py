@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .cells import as_text
+from .cells import as_text, strings
+from .habits import is_text
 from .report import Report, count, some
 
+WHOLE = r"^(?:0|-?[1-9][0-9]{0,17})$"
 SAMPLE = 10_000
 SURE_NATS = 12.0  # evidence that cells are ids by more than chance: one in 160,000
 MOST_UNKNOWN = 0.1  # a larger share of edges that lead nowhere is a wrong column or a wrong file, not a slip
@@ -23,6 +27,18 @@ def without_point(values: pa.ChunkedArray) -> pa.ChunkedArray | None:
         if not pc.all(pc.or_(pc.match_substring_regex(text, r"^-?\d+\.0+$"), pc.equal(text, ""))).as_py():
             return None
     return pc.replace_substring_regex(text, r"\.0+$", "")
+
+
+def in_own_type(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Text of a file as whole numbers, where all of it is written as those are: 12, but neither 007 nor 1e3."""
+    if not is_text(values.type) or not pc.all(pc.match_substring_regex(values[:1000], WHOLE)).as_py():
+        return values
+    return values.cast(pa.int64()) if pc.all(pc.match_substring_regex(values, WHOLE)).as_py() else values
+
+
+def own_values(ids: pa.ChunkedArray) -> list[Any]:
+    """Ids as Python has them: integers, or text."""
+    return ids.to_pylist() if pa.types.is_integer(ids.type) else strings(ids).tolist()
 
 
 def as_ids(values: pa.ChunkedArray) -> pa.Array:

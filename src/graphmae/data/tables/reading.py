@@ -85,6 +85,11 @@ def has_no_header(table: pa.Table) -> bool:
     return b"headerless" in (table.schema.metadata or {})
 
 
+def is_from_text(table: pa.Table) -> bool:
+    """Whether the table was read from text, where cells have no types."""
+    return b"separator" in (table.schema.metadata or {})
+
+
 def _is_path(source: Any) -> bool:
     return isinstance(source, str | Path)
 
