@@ -140,7 +140,7 @@ def test_a_further_table_found_by_its_values_is_a_warning(caplog: pytest.LogCapt
     nodes["id"], edges = "u" + nodes["id"].astype(str), "u" + edges.astype(str)
     further = edges.rename(columns={"source": "who", "target": "whom"}).iloc[::-1].assign(times=range(len(edges)))
     with caplog.at_level("WARNING", logger="graphmae"):
-        graph = from_tables(nodes, [edges, further.iloc[:50]], quiet=True)
+        graph = from_tables(nodes, [edges, further.iloc[:50]])
     assert "edges go from 'who' to 'whom'" in caplog.text and pairs_of(graph) == pairs_in(edges)
 
 

@@ -62,8 +62,10 @@ def open_dataset(
     if is_named(source):
         return _by_name_or_path(source, root, columns, inputs, strict, quiet)
     found = _in_memory(source, columns, inputs, strict)
-    if isinstance(found, TableGraph) and found is not source and found.drift and not quiet:
-        found.drift.warn()
+    if isinstance(found, TableGraph) and found is not source and not quiet:
+        found.report.log_warnings()
+        if found.drift:
+            found.drift.warn()
     if columns and not isinstance(found, TableGraph):
         raise InputError("columns are those of tables")
     return found
@@ -184,6 +186,9 @@ def _in_memory(source: Any, columns: Mapping[str, Any], inputs: Mapping[str, Any
         return _set_of(source.to_data_list(), inputs)
     if isinstance(source, Data):
         return from_data(_without_graph_label(source), **of_one_graph(inputs))
+    if isinstance(source, tuple | list) and len(source) > 1 and all(map(_is_table, source)):
+        nodes, *edges = source
+        return from_tables(nodes, edges, treatment=_of_tables(inputs), quiet=True, strict=strict, **columns)
     if isinstance(source, tuple) and len(source) == 2 and not all(isinstance(part, Data) for part in source):
         return _pair(*source, columns, inputs, strict)
     if isinstance(source, Sequence | PyGDataset):
@@ -197,9 +202,15 @@ def _in_memory(source: Any, columns: Mapping[str, Any], inputs: Mapping[str, Any
     raise DataError(f"a graph must be {ways}, not {type(source).__name__}")
 
 
+def _is_table(part: Any) -> bool:
+    """A path, a data frame, an Arrow table, or a dictionary of columns."""
+    has_columns = hasattr(part, "columns") or hasattr(part, "column_names")
+    return isinstance(part, str | Path | Mapping) or (has_columns and not isinstance(part, Data))
+
+
 def _pair(x: Any, edges: Any, columns: Mapping[str, Any], inputs: Mapping[str, Any], strict: bool) -> Dataset:
     """(node table, edge table) in memory, (features, adjacency matrix) or (features, edge_index [2, E])."""
-    if isinstance(x, Mapping) or (hasattr(x, "columns") and hasattr(edges, "columns")):
+    if _is_table(x):
         return from_tables(x, edges, treatment=_of_tables(inputs), quiet=True, strict=strict, **columns)
     treated = of_one_graph(inputs)
     if hasattr(edges, "tocoo"):
@@ -217,7 +228,7 @@ def _set_of(graphs: Sequence[Any], inputs: Mapping[str, Any]) -> GraphSet:
     if not graphs:
         raise InputError("the list of graphs is empty")
     if wrong := [type(item).__name__ for item in graphs if not isinstance(item, Data)]:
-        raise InputError(f"a list must hold PyG Data alone, not {wrong[0]}")
+        raise InputError(f"a list must hold PyG Data, or a node table and edge tables, not {wrong[0]}")
     treated = []
     for number, graph in enumerate(graphs):
         one = from_data(_without_graph_label(graph), f"graph {number}", **of_one_graph(inputs))

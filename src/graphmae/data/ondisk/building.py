@@ -106,8 +106,7 @@ def store_tables(
         if again := (buckets.given - edges_found) // (1 if directed else 2):
             how = "" if directed else " (the same two nodes, either way round)"
             report.repair(f"{count(again, 'repeated edge')}{how} merged")
-        for line in report.lines():
-            logger.info("%s", line)
+        report.log()
         header = {"nodes": table.total, "directed": directed, "id_name": table.roles["id"], "arrays": arrays}
         header |= {"classes": list(table.classes), "treatment": dict(treatment or learned), "made_of": made_of}
         return _finished(folder, name or folder.name, header)
@@ -187,8 +186,7 @@ def store_raw(
             report.note(f"{raw.name}: stored without labels, for nodes have several each, or there is no split")
         if raw.without:
             report.note(f"{raw.name}: {raw.without}")
-        for line in report.lines():
-            logger.info("%s", line)
+        report.log()
         header = {"nodes": nodes, "directed": directed, "id_name": "id", "arrays": arrays, "classes": []}
         return _finished(folder, raw.name, {**header, "treatment": rows.treatment, "made_of": made_of})
 

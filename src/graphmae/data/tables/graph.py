@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -32,8 +31,6 @@ from .reading import name_of
 from .repeated_rows import keep_one_row_per_id
 from .report import Report, count, some
 from .structure import NAMES, standardised
-
-logger = logging.getLogger("graphmae")
 
 
 @dataclass
@@ -122,11 +119,6 @@ def from_tables(
     data.x = torch.from_numpy(x)
     classes = _labels(data, table, order, roles, bool(label), report)
     report.stop_on_problems()
-    if not quiet:
-        for line in report.lines():
-            logger.info("%s", line)
-    for line in report.warnings:
-        logger.warning("%s", line)
     statistics = {
         "nodes": len(ids),
         "columns": encoded.statistics,
@@ -135,8 +127,6 @@ def from_tables(
         "kinds": [round(float(share), 6) for share in edges_found.features[:, : len(levels)].mean(0)],
     }
     drift = compared(encoded.moved, stored, statistics, strict) if stored or strict else None
-    if drift and not quiet:
-        drift.warn()
     base = NodeDataset.transductive(
         name or Path(str(nodes if isinstance(nodes, str | Path) else "graph")).stem,
         with_loops(data) if self_loops else data,
@@ -158,6 +148,10 @@ def from_tables(
         id_name=roles["id"] or "id", columns=tuple(encoded.columns),
         cells=np.column_stack(encoded.cells) if encoded.cells else None, report=report, classes=classes, drift=drift,
     )  # fmt: skip
+    if not quiet:
+        report.log()
+        if drift:
+            drift.warn()
     by_row = np.argsort(order)
     return graph if (np.diff(by_row) == 1).all() else reordered(graph, by_row)
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import logging
 from collections import Counter
 from dataclasses import dataclass, field
 
 from ...runtime.errors import DataError
 
+logger = logging.getLogger("graphmae")
 MOST_COLUMNS, SHOWN = 20, 10  # a table with more columns is shown by its first ones and a count
 
 
@@ -17,7 +20,7 @@ class Report:
     name: str
     notes: list[str] = field(default_factory=list)
     repairs: list[str] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)  # what may be wrong, or is lost
+    warnings: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     columns: list[tuple[str, str, str]] = field(default_factory=list)  # (name, kind, what becomes of it)
     before: int = 0  # notes that come before the columns
@@ -58,8 +61,16 @@ class Report:
         listed = "".join(f"\n  - {problem}" for problem in self._few(self.problems))
         raise DataError(f"{self.name}: {len(self.problems)} problems{listed}")
 
+    def log(self) -> None:
+        for line in self.lines():
+            logger.info("%s", line)
+        self.log_warnings()
+
+    def log_warnings(self) -> None:
+        for text in self.warnings:
+            logger.warning("%s: %s", self.name, text)
+
     def lines(self) -> list[str]:
-        """What was found; not the warnings."""
         first, rest = self.notes[: self.before], self.notes[self.before :]
         repairs = [f"repaired: {text}" for text in self._few(self.repairs)]
         return [*first, *self._columns(), *self._few(rest), *repairs]
@@ -78,6 +89,11 @@ class Report:
         if len(texts) <= MOST_COLUMNS:
             return texts
         return [*texts[:SHOWN], f"… and {len(texts) - SHOWN:,} more like these"]
+
+
+def toml_key(name: str) -> str:
+    """A column's name as a key of TOML, for options that people copy."""
+    return name if name.replace("_", "").isalnum() and name.isascii() else json.dumps(name, ensure_ascii=False)
 
 
 def count(number: int, what: str, plural: str = "") -> str:

@@ -211,7 +211,7 @@ def test_ids_keep_leading_zeros_and_words_that_look_missing(tmp_path: Path) -> N
 def test_an_edge_list_alone_has_structural_features(tmp_path: Path) -> None:
     (tmp_path / "e.txt").write_text("# a comment\n1 2\n2 3\n3 1\n3 4\n")
     graph = from_edges(tmp_path / "e.txt", quiet=True)
-    assert graph.graphs[0].x.shape == (4, 5) and [v.as_py() for v in graph.ids] == ["1", "2", "3", "4"]
+    assert graph.graphs[0].x.shape == (4, 5) and [v.as_py() for v in graph.ids] == [1, 2, 3, 4]
     again = from_edges(tmp_path / "e.txt", treatment=graph.treatment, quiet=True)
     assert torch.equal(again.graphs[0].x, graph.graphs[0].x)
 
