@@ -14,7 +14,7 @@ import pyarrow.json
 import pyarrow.parquet
 
 from ...runtime.errors import DataError, InputError
-from ...runtime.untrusted import refuse_many, refuse_special, refuse_zip_bomb
+from ...runtime.untrusted import refuse_many, refuse_special, refuse_wide, refuse_zip_bomb
 from .nesting import is_nested_deep
 from .text import decoded, one_line, only_member, read_text
 
@@ -68,6 +68,7 @@ def read_table(
     """
     table = _from_file(Path(source), as_written, headerless, note) if _is_path(source) else _from_memory(source)
     name = name_of(source, name)
+    refuse_wide(name, table.num_columns)
     if twice := sorted(column for column, times in Counter(table.column_names).items() if times > 1):
         raise DataError(f"{name}: several columns are called {twice[0]!r}; rename them")
     if not table.num_rows:
@@ -146,6 +147,7 @@ def _array(values: Any) -> pa.Array:
 def _parquet(path: Path) -> pa.Table:
     try:
         about = pyarrow.parquet.read_metadata(path)
+        refuse_wide(path.name, about.num_columns)
         refuse_many(path, about.num_rows * about.num_columns)
         return pyarrow.parquet.read_table(path, memory_map=True)
     except DataError:
