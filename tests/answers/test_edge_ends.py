@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import sqlite3
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import closing
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +22,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from commands import graphmae
 
 Frame = pandas.DataFrame
+CHINOOK = Path(os.environ.get("GRAPHMAE_DATA", "")) / "sql" / "chinook.sqlite"
 Pairs = set[tuple[str, str]]
 
 
@@ -132,6 +137,21 @@ def test_an_edge_list_of_two_sets_is_asked_about(tmp_path: Path) -> None:
     apart = ratings.assign(item_id=ratings["item_id"] + 1000)
     assert pairs_of(from_tables(None, apart, quiet=True)) == pairs_in(apart)
     assert pairs_of(from_tables(None, ratings, source="user_id", target="item_id", quiet=True)) == pairs_in(ratings)
+
+
+@pytest.mark.skipif(not CHINOOK.is_file(), reason="the data archive is not here")
+def test_no_two_tables_of_a_shop_become_a_graph(tmp_path: Path) -> None:
+    """Of the 110 pairs of tables of a database, all with whole numbers as keys, 20 became graphs without a question."""
+    with closing(sqlite3.connect(CHINOOK)) as shop:
+        named = [name for (name,) in shop.execute("select name from sqlite_master where type = 'table'")]
+        tables = {name: pandas.read_sql(f'select * from "{name}"', shop) for name in named if "sqlite" not in name}
+    paths = dict(zip(tables, write(tmp_path, **tables), strict=True))
+    for nodes, edges in [*permutations(paths.values(), 2), *((None, path) for path in paths.values())]:
+        with pytest.raises(InputError, match=r"--source|--id|twice|node table"):
+            from_tables(nodes, edges, quiet=True)
+    ends = {"id": "EmployeeId", "source": "EmployeeId", "target": "ReportsTo"}  # what there is, said
+    staff = tables["Employee"]
+    assert len(pairs_of(from_tables(staff, staff.dropna(subset=["ReportsTo"]), **ends, quiet=True))) == 7
 
 
 def test_a_further_table_found_by_its_values_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:

@@ -54,9 +54,12 @@ def find_ends(
     if names is not None and all(asked):
         return names
     if nodes is None and is_alone and names is not None and not guess_ends(table.column_names):
-        if _mix_two_sets(table, names):
+        if _are_rows_of_things(table, names):
+            names = None
+        elif _mix_two_sets(table, names):
             report.problem(unclear_tables.doubt(table, names, "", report.name), name)
-        return names
+        if names is not None:
+            return names
     if nodes is not None:
         holding = {
             column: share_among(values, nodes.ids)
@@ -102,6 +105,13 @@ def _rivals(ends: tuple[str, str], shares: Mapping[str, float]) -> list[str]:
     if not have_another_meaning(ends):
         return []
     return [c for c, share in shares.items() if share >= 1 - MOST_UNKNOWN and c not in ends and is_called_id(c)]
+
+
+def _are_rows_of_things(table: pa.Table, names: tuple[str, str]) -> bool:
+    """Whether the first column is an id that is another one in every row, and the second holds something else."""
+    first, second = (table.column(name) for name in names)
+    is_unique = pc.count_distinct(first).as_py() == len(first) > 1
+    return is_called_id(names[0]) and is_unique and share_among(second, as_ids(first)) == 0
 
 
 def _mix_two_sets(table: pa.Table, names: tuple[str, str]) -> bool:
