@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
+from functools import lru_cache
 
 ID_NAMES = ("id", "node_id", "nodeid", "node", "key", "uid", "uuid", "index", "name")
 ID_WORDS = {"id", "ids", "nr", "no", "key", "code", "index", "idx", "uid", "uuid", "guid", "name", "sku", "isbn", "doi"}
@@ -74,9 +75,14 @@ def guess_ends(names: Sequence[str], things: Collection[str] = (), hold_ids: boo
     >>> guess_ends(["day", "to_user", "from_user"]), guess_ends(["user_id", "item_id"])
     (('from_user', 'to_user'), None)
     """
-    known = {*THINGS, *things}
-    words = [(name, words_of(name)) for name in names[:MOST_COLUMNS]]
-    for pairs in (ENDS, ENDS + OFTEN_ENDS, ENDS + OFTEN_ENDS + LETTERS)[: 2 + (hold_ids and len(names) == 2)]:
+    return _guess_ends(tuple(names[:MOST_COLUMNS]), frozenset(things), hold_ids and len(names) == 2)
+
+
+@lru_cache(256)
+def _guess_ends(names: tuple[str, ...], things: frozenset[str], hold_ids: bool) -> tuple[str, str] | None:
+    known = THINGS | things
+    words = [(name, words_of(name)) for name in names]
+    for pairs in (ENDS, ENDS + OFTEN_ENDS, ENDS + OFTEN_ENDS + LETTERS)[: 2 + hold_ids]:
         found = [
             (one, other)
             for one, first in words
