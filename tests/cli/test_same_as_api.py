@@ -18,7 +18,7 @@ COMMANDS = {command.name or command.callback.__name__: command.callback for comm
 NAMES = {
     "set_": "overrides", "data": "data_root", "import_": None, "seeds": "seeds", "sources": "data",
     "checkpoint": "model", "json_": None,  # printing and importing are the command line's business
-    "id_": "columns", "source": "columns", "target": "columns", "label": "columns",
+    "id_": "columns", "source": "columns", "duplicates": "columns", "target": "columns", "label": "columns",
 }  # fmt: skip
 # Where the function's own word says more.
 OWN = {

@@ -16,6 +16,7 @@ from ..data import naming
 from ..data.molecules.measurements import read_measurements
 from ..data.sources import data_root as check_root
 from ..data.tables.reading import name_of, read_table
+from ..data.tables.unclear_tables import refuse_second_node_table
 from ..experiments.folder import RUN_TABLES, RunFolder
 from ..pretrained.locations import HUB, read_kind
 from ..runtime.errors import ConfigError, InputError, unknown
@@ -137,13 +138,17 @@ def _check_tables(nodes: Any, edges: Sequence[Any], columns: Mapping[str, str]) 
     tables: list[tuple[Any, tuple[str, ...], bool | None]] = [(path, OF_EDGES, None) for path in edges]
     if nodes is not None:
         tables.insert(0, (nodes, OF_NODES, False))
-    problems = []
+    problems, read, unclear = [], [], []
     for path, roles, headerless in tables:
         if Path(path).is_file() and Path(path).stat().st_size > MOST_BYTES:
             continue
-        names = read_table(path, headerless=headerless).column_names
+        table = read_table(path, headerless=headerless)
+        read.append(table)
         for role in roles:
-            if role in columns and columns[role] not in names:
-                problems.append(f"{name_of(path)}: {unknown('column', columns[role], names)} (--{role})")
+            if role in columns and columns[role] not in table.column_names:
+                problems.append(f"{name_of(path)}: {unknown('column', columns[role], table.column_names)} (--{role})")
+                unclear += [(name_of(path), table)] * (role in OF_EDGES)
+    if nodes is not None and len(edges) > 1 and len(read) == len(tables):
+        refuse_second_node_table(name_of(nodes), read[0], unclear)
     if problems:
         raise ConfigError(problems)

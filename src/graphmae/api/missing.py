@@ -14,7 +14,7 @@ from ..config import Recipe
 from ..data.bipartite import find_two_sides
 from ..data.naming import node_table
 from ..data.tables import write_table
-from ..data.tables.cells import strings
+from ..data.tables.identity import own_values
 from ..experiments import auto, missing_links
 from ..runtime.device import resolve_device, with_torch_defaults
 from ..runtime.errors import InputError
@@ -30,8 +30,8 @@ class MissingLink(NamedTuple):
     """Two nodes without an edge; `score` and `percentile` in percent, and what was to be shown of both nodes (see
     `predict_links`)."""
 
-    source: str
-    target: str
+    source: str | int
+    target: str | int
     score: float
     percentile: float
     source_shown: str = ""
@@ -44,7 +44,7 @@ def predict_links(
     recipe: Recipe | str | Path = "auto",
     *,
     k: int = 20,
-    node: str | None = None,
+    node: str | int | None = None,
     show: str = "",
     seed: int = 0,
     overrides: Iterable[str] = (),
@@ -72,7 +72,7 @@ def predict_links(
     used = resolve_device(device)
     made, dataset = auto.links_recipe_for(data, recipe, overrides, columns, data_root)
     ids = _ids(dataset)
-    names = strings(ids).tolist()
+    names = own_values(ids)
     row = None if node is None else row_of(node, names, dataset.node_ids() is not None)
     shown, graph = dataset.cells_to_show(node_table(data), show) if show else [], dataset.single_graph()
     if (sides := find_two_sides(graph.edge_index, graph.x)) is not None:

@@ -18,7 +18,8 @@ from ..data.bipartite import find_two_sides
 from ..data.naming import node_table
 from ..data.open import open_dataset
 from ..data.tables import read_table
-from ..data.tables.cells import strings
+from ..data.tables.identity import in_own_type, own_values
+from ..data.tables.reading import is_from_text
 from ..experiments import auto
 from ..experiments import pretrain as pretraining
 from ..inference import imputation
@@ -47,33 +48,34 @@ logger = logging.getLogger("graphmae")
 
 def _opened(
     model: str | Path | Method, data: Any, columns: Mapping[str, str] | None, root: str | Path | None = None
-) -> tuple[Method, Any, list[str]]:
-    """The model, its graph, and a name for every row."""
+) -> tuple[Method, Any, list[Any]]:
+    """The model, its graph, and what every row is called: its id in its own type, or its number as text."""
     opened = model if isinstance(model, Method) else pretrained.load(model)
     dataset = open_dataset(data, root, columns, opened.inputs)
     graph, ids = dataset.single_graph(), dataset.node_ids()
-    names = [str(i) for i in range(int(graph.num_nodes))] if ids is None else strings(ids).tolist()
+    names = [str(i) for i in range(int(graph.num_nodes))] if ids is None else own_values(ids)
     return opened, dataset, names
 
 
-def row_of(node: str, names: Sequence[str], has_ids: bool) -> int:
-    """The row of a node by its id; ids there are, where there is none of this name."""
-    if node in names:
-        return names.index(node)
+def row_of(node: str | int, ids: Sequence[str | int], has_ids: bool) -> int:
+    """The row of a node by its id, of either type; ids there are, where there is none of this name."""
+    names, wanted = list(map(str, ids)), str(node)
+    if wanted in names:
+        return names.index(wanted)
     if not has_ids:
-        raise InputError(f"unknown node {node!r}; nodes are numbered from 0 to {len(names) - 1}")
+        raise InputError(f"unknown node {wanted!r}; nodes are numbered from 0 to {len(names) - 1}")
     folded = {name.casefold(): name for name in names}
-    close = [folded[alike] for alike in difflib.get_close_matches(node.casefold(), list(folded)[:MAX_COMPARED], n=1)]
+    close = [folded[alike] for alike in difflib.get_close_matches(wanted.casefold(), list(folded)[:MAX_COMPARED], n=1)]
     hint = f"did you mean {close[0]!r}? The" if close else "the"
-    examples = ", ".join(map(repr, names[:3]))
-    raise InputError(f"unknown node {node!r}; {hint} ids of the {len(names):,} nodes are like {examples}")
+    examples = ", ".join(map(repr, ids[:3]))
+    raise InputError(f"unknown node {wanted!r}; {hint} ids of the {len(names):,} nodes are like {examples}")
 
 
 @with_torch_defaults
 def similar(
     model: str | Path | Method,
     data: Any,
-    node: str,
+    node: str | int,
     k: int = 10,
     *,
     show: str = "",
@@ -95,7 +97,7 @@ def similar(
     if loaded.inputs.get("features") == "molecule":
         if show:
             raise InputError("--show names a column of a node table; molecules are listed with their names")
-        return similar_molecules(loaded, data, node, k, device)
+        return similar_molecules(loaded, data, str(node), k, device)
     opened, dataset, names = _opened(loaded, data, columns, data_root)
     row = row_of(node, names, dataset.node_ids() is not None)
     shown = dataset.cells_to_show(node_table(data), show) if show else []
@@ -121,7 +123,7 @@ def anomalies(
     device: str = "auto",
     rounds: int = 5,
     out: str | Path | None = None,
-) -> list[tuple[str, float]]:
+) -> list[tuple[Any, float]]:
     """(id, score) of every row in its order: how little a node's features fit its surroundings; 0 is usual, 2 rare.
 
     Nodes are compared with those of the same degree and with as much in their row.
@@ -159,6 +161,9 @@ def impute(
     edge_files = [edges] if isinstance(edges, str | Path) else list(edges)
     opened, dataset, _ = _opened(model, [nodes, *edge_files], columns)
     before = read_table(nodes, lambda names: [dataset.id_name])
+    if is_from_text(before):
+        ids = in_own_type(before.column(dataset.id_name))
+        before = before.set_column(before.column_names.index(dataset.id_name), dataset.id_name, ids)
     table, filled = imputation.impute(reconstructing(opened), dataset, before, resolve_device(device), progress)
     if out is not None:
         write_filled(Path(nodes), Path(out), before, table, filled)

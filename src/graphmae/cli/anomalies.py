@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from .options import DataRoot, Device, Id, Import, Source, Target, import_parts
+from .options import DataRoot, Device, Duplicates, Id, Import, Source, Target, import_parts
 
 SHOWN = 10
 
@@ -21,6 +21,7 @@ def anomalies(
     id_: Id = "",
     source: Source = "",
     target: Target = "",
+    duplicates: Duplicates = "",
     data: DataRoot = None,
     device: Device = "auto",
     import_: Import = [],  # noqa: B006
@@ -35,7 +36,7 @@ def anomalies(
     from .. import api
 
     import_parts(import_)
-    columns = {"id": id_, "source": source, "target": target}
+    columns = {"id": id_, "source": source, "target": target, "duplicates": duplicates}
     found = api.anomalies(checkpoint, sources, columns=columns, data_root=data, device=device, out=out)
     typer.echo("id\tanomaly")
     for name, value in sorted((pair for pair in found if pair[1] == pair[1]), key=lambda pair: -pair[1])[:SHOWN]:

@@ -10,6 +10,7 @@ import typer
 from .options import (
     DataRoot,
     Device,
+    Duplicates,
     Id,
     Import,
     Json,
@@ -49,6 +50,7 @@ def compare(
     id_: Id = "",
     source: Source = "",
     target: Target = "",
+    duplicates: Duplicates = "",
     label: Label = "",
     data: DataRoot = None,
     device: Device = "auto",
@@ -69,7 +71,7 @@ def compare(
     from .. import api
 
     import_parts(import_)
-    columns = {"id": id_, "source": source, "target": target, "label": label}
+    columns = {"id": id_, "source": source, "target": target, "duplicates": duplicates, "label": label}
     folder = api.run_folder(out, f"{Path(sources[0]).name.split('.')[0]}-compared")
     contest = api.compare(
         sources, [name.strip() for name in methods.split(",") if name.strip()], recipe, numbers, budget, folder,

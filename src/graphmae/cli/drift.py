@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from .options import Id, Import, Json, Source, Strict, Target, import_parts, print_json
+from .options import Duplicates, Id, Import, Json, Source, Strict, Target, import_parts, print_json
 
 
 def drift(
@@ -16,6 +16,7 @@ def drift(
     id_: Id = "",
     source: Source = "",
     target: Target = "",
+    duplicates: Duplicates = "",
     strict: Strict = False,
     import_: Import = [],  # noqa: B006
     json_: Json = False,
@@ -30,7 +31,7 @@ def drift(
     from .. import api
 
     import_parts(import_)
-    columns = {"id": id_, "source": source, "target": target}
+    columns = {"id": id_, "source": source, "target": target, "duplicates": duplicates}
     found = api.drift(checkpoint, sources, columns=columns, strict=strict)
     if json_:
         print_json(found.to_dict())

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from .options import DataRoot, Device, Id, Import, Source, Strict, Target, import_parts
+from .options import DataRoot, Device, Duplicates, Id, Import, Source, Strict, Target, import_parts
 
 
 def embed(
@@ -22,6 +22,7 @@ def embed(
     id_: Id = "",
     source: Source = "",
     target: Target = "",
+    duplicates: Duplicates = "",
     strict: Strict = False,
     level: Annotated[
         str, typer.Option("--level", help="node, graph, or auto: one row per graph where there are many.")
@@ -51,7 +52,7 @@ def embed(
     from .. import api
 
     import_parts(import_)
-    columns = {"id": id_, "source": source, "target": target}
+    columns = {"id": id_, "source": source, "target": target, "duplicates": duplicates}
     source_ = sources[0] if len(sources) == 1 else sources
     rows = api.embed(
         checkpoint, source_, columns=columns, strict=strict, data_root=data, device=device, level=level,

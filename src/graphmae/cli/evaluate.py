@@ -10,6 +10,7 @@ import typer
 from .options import (
     DataRoot,
     Device,
+    Duplicates,
     Id,
     Import,
     Json,
@@ -35,6 +36,7 @@ def evaluate(
     id_: Id = "",
     source: Source = "",
     target: Target = "",
+    duplicates: Duplicates = "",
     label: Label = "",
     split: Annotated[
         str, typer.Option("--split", help="Node table: the column that says train, val or test (default: random).")
@@ -68,7 +70,7 @@ def evaluate(
     from .. import api
 
     import_parts(import_)
-    columns = {"id": id_, "source": source, "target": target, "label": label, "split": split}
+    columns = {"id": id_, "source": source, "target": target, "duplicates": duplicates, "label": label, "split": split}
     result = api.evaluate(
         checkpoint, sources[0] if len(sources) == 1 else sources, numbers, columns=columns, strict=strict,
         overrides=set_, device=device, data_root=data,

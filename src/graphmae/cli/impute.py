@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from .options import Device, Id, Import, Source, Target, import_parts
+from .options import Device, Duplicates, Id, Import, Source, Target, import_parts
 
 
 def impute(
@@ -18,6 +18,7 @@ def impute(
     id_: Id = "",
     source: Source = "",
     target: Target = "",
+    duplicates: Duplicates = "",
     device: Device = "auto",
     import_: Import = [],  # noqa: B006
 ) -> None:
@@ -35,7 +36,7 @@ def impute(
     from .. import api
 
     import_parts(import_)
-    columns = {"id": id_, "source": source, "target": target}
+    columns = {"id": id_, "source": source, "target": target, "duplicates": duplicates}
     _, filled = api.impute(checkpoint, nodes, edges, columns=columns, device=device, out=out)
     for column in filled:
         simple = "the mean" if column.metric == "R²" else "the most frequent value"

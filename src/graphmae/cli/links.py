@@ -11,6 +11,7 @@ from ..runtime.errors import InputError
 from .options import (
     DataRoot,
     Device,
+    Duplicates,
     Id,
     Import,
     Json,
@@ -55,6 +56,7 @@ def links(
     id_: Id = "",
     source: Source = "",
     target: Target = "",
+    duplicates: Duplicates = "",
     label: Label = "",
     data: DataRoot = None,
     device: Device = "auto",
@@ -94,7 +96,7 @@ def links(
     from .. import api
 
     import_parts(import_)
-    columns = {"id": id_, "source": source, "target": target, "label": label}
+    columns = {"id": id_, "source": source, "target": target, "duplicates": duplicates, "label": label}
     if predict:
         found = api.predict_links(
             sources, recipe, k=k, node=node, show=show, seed=numbers[0], overrides=set_, columns=columns,

@@ -18,6 +18,7 @@ from ..runtime.values import check_seeds
 __all__ = [
     "DataRoot",
     "Device",
+    "Duplicates",
     "Force",
     "Id",
     "Import",
@@ -60,6 +61,12 @@ Id = Annotated[
 ]
 Source = Annotated[str, typer.Option("--source", help="Edge table: the column an edge comes from.")]
 Target = Annotated[str, typer.Option("--target", help="Edge table: the column an edge goes to.")]
+Duplicates = Annotated[
+    str,
+    typer.Option(
+        "--duplicates", help="Node table: rows that repeat an id with other values: first, last or refuse (default)."
+    ),
+]
 Label = Annotated[
     str, typer.Option("--label", help="Node table: the column with classes; kept out of the features, for evaluation.")
 ]

@@ -6,7 +6,20 @@ from typing import Annotated
 
 import typer
 
-from .options import DataRoot, Device, Id, Import, Json, Set, Source, Target, import_parts, print_json, print_lines
+from .options import (
+    DataRoot,
+    Device,
+    Duplicates,
+    Id,
+    Import,
+    Json,
+    Set,
+    Source,
+    Target,
+    import_parts,
+    print_json,
+    print_lines,
+)
 
 
 def plan(
@@ -17,6 +30,7 @@ def plan(
     id_: Id = "",
     source: Source = "",
     target: Target = "",
+    duplicates: Duplicates = "",
     set_: Set = [],  # noqa: B006
     recipe: Annotated[
         str, typer.Option("--recipe", help="Recipe to start from (default: chosen by the data).")
@@ -38,7 +52,7 @@ def plan(
     from .. import api
 
     import_parts(import_)
-    columns = {"id": id_, "source": source, "target": target}
+    columns = {"id": id_, "source": source, "target": target, "duplicates": duplicates}
     source_ = sources[0] if len(sources) == 1 else sources
     found = api.plan(source_, recipe, overrides=set_, columns=columns, data_root=data, device=device)
     if json_:

@@ -11,6 +11,7 @@ import typer
 from .options import (
     DataRoot,
     Device,
+    Duplicates,
     Force,
     Id,
     Import,
@@ -33,6 +34,7 @@ def pretrain(
     id_: Id = "",
     source: Source = "",
     target: Target = "",
+    duplicates: Duplicates = "",
     label: Label = "",
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Folder of the checkpoint (default: runs/NAME).")
@@ -89,7 +91,7 @@ def pretrain(
     from .. import api
 
     import_parts(import_)
-    columns = {"id": id_, "source": source, "target": target, "label": label}
+    columns = {"id": id_, "source": source, "target": target, "duplicates": duplicates, "label": label}
     folder = api.run_folder(out, Path(sources[0]).name.split(".")[0], resume)
     api.pretrain(
         recipe, sources, epochs, folder, overrides=set_, columns=columns, seed=seed, data_root=data, device=device,

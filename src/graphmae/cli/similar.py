@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from .options import DataRoot, Device, Id, Import, Json, Show, Source, Target, import_parts, print_json
+from .options import DataRoot, Device, Duplicates, Id, Import, Json, Show, Source, Target, import_parts, print_json
 
 OF_MOLECULES = ("smiles", "name", "cosine", "percentile", "tanimoto")
 NUMBERS, FORMS = ("cosine", "percentile"), {"cosine": ".4f", "percentile": ".2f", "tanimoto": ".3f"}
@@ -26,6 +26,7 @@ def similar(
     id_: Id = "",
     source: Source = "",
     target: Target = "",
+    duplicates: Duplicates = "",
     data: DataRoot = None,
     device: Device = "auto",
     import_: Import = [],  # noqa: B006
@@ -45,7 +46,7 @@ def similar(
     from .. import api
 
     import_parts(import_)
-    columns = {"id": id_, "source": source, "target": target}
+    columns = {"id": id_, "source": source, "target": target, "duplicates": duplicates}
     found = api.similar(checkpoint, sources, node, k, show=show, columns=columns, data_root=data, device=device)
     keys = OF_MOLECULES if found and len(found[0]) == len(OF_MOLECULES) else ("id", *filter(None, [show]), *NUMBERS)
     if json_:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from .options import DataRoot, Device, Id, Import, Label, Set, Source, Target, import_parts
+from .options import DataRoot, Device, Duplicates, Id, Import, Label, Set, Source, Target, import_parts
 
 
 def tune(
@@ -18,6 +18,7 @@ def tune(
     id_: Id = "",
     source: Source = "",
     target: Target = "",
+    duplicates: Duplicates = "",
     label: Label = "",
     trials: Annotated[int, typer.Option("--trials", help="How many settings to try.")] = 20,
     search: Annotated[
@@ -47,7 +48,7 @@ def tune(
     from .. import api
 
     import_parts(import_)
-    columns = {"id": id_, "source": source, "target": target, "label": label}
+    columns = {"id": id_, "source": source, "target": target, "duplicates": duplicates, "label": label}
     folder = api.run_folder(out, f"{Path(sources[0]).name.split('.')[0]}-tuned")
     tuned = api.tune(
         sources, recipe, search, trials, folder, overrides=set_, columns=columns, seed=seed, data_root=data,

@@ -51,6 +51,7 @@ def tables(
     time: str = "",
     label: str = "",
     split: str = "",
+    duplicates: str = "refuse",
     kinds: dict[str, str] | None = None,
     directed: bool = False,
     self_loops: bool = True,
@@ -59,7 +60,7 @@ def tables(
     """Your own graph from a node table and an edge table (CSV, Excel, JSON lines, Parquet), or from an edge list."""
     return from_tables(
         nodes or None, edges, id=id, source=source, target=target, weight=weight, time=time, label=label, split=split,
-        kinds=kinds, directed=directed, self_loops=self_loops, private=private,
+        duplicates=duplicates, kinds=kinds, directed=directed, self_loops=self_loops, private=private,
     )  # fmt: skip
 
 

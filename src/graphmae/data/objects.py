@@ -41,11 +41,13 @@ def from_networkx(graph: Any, label: str = "", **options: Any) -> TableGraph:
     if len({str(node) for node, _ in nodes}) < len(nodes):
         raise DataError("two nodes of the graph have the same name as text (1 and '1'); rename one")
     names = sorted({str(key) for _, attributes in nodes for key in attributes})
-    table: dict[str, list[Any]] = {"id": [str(node) for node, _ in nodes]}
+    are_whole = all(type(node) is int and abs(node) < 2**63 for node, _ in nodes)
+    id_of: Any = int if are_whole else str
+    table: dict[str, list[Any]] = {"id": [id_of(node) for node, _ in nodes]}
     for name in names:
         cells = [{str(k): v for k, v in attributes.items()}.get(name) for _, attributes in nodes]
         table["attribute id" if name == "id" else name] = [_plain(cell) for cell in cells]
-    pairs = [(str(u), str(v)) for u, v in graph.edges()]
+    pairs = [(id_of(u), id_of(v)) for u, v in graph.edges()]
     if not pairs:
         raise DataError("the graph has no edges")
     ends: dict[str, list[Any]] = {"source": [u for u, _ in pairs], "target": [v for _, v in pairs]}

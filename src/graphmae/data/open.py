@@ -48,7 +48,8 @@ def open_dataset(
 
     Args:
         root: the folder with benchmark data.
-        columns: which columns of tables are id, source, target, label and split; by default those of training.
+        columns: which columns of tables are id, source, target, label and split; by default those of training. Also
+            duplicates: which row counts where several have one id ("first", "last"; "refuse").
         inputs: how the model this is for was trained (`model.inputs`): features are treated the same way.
         strict: refuse tables that have moved since training; otherwise that is reported.
         quiet: report nothing.
@@ -188,6 +189,9 @@ def _in_memory(source: Any, columns: Mapping[str, Any], inputs: Mapping[str, Any
         return _set_of(source.to_data_list(), inputs)
     if isinstance(source, Data):
         return from_data(_without_graph_label(source), **of_one_graph(inputs))
+    if isinstance(source, tuple | list) and len(source) > 1 and all(map(_is_table, source)):
+        nodes, *edges = source
+        return from_tables(nodes, edges, treatment=_of_tables(inputs), quiet=True, strict=strict, **columns)
     if isinstance(source, tuple) and len(source) == 2 and not all(isinstance(part, Data) for part in source):
         return _pair(*source, columns, inputs, strict)
     if isinstance(source, Sequence | PyGDataset):
@@ -201,9 +205,15 @@ def _in_memory(source: Any, columns: Mapping[str, Any], inputs: Mapping[str, Any
     raise DataError(f"a graph must be {ways}, not {type(source).__name__}")
 
 
+def _is_table(part: Any) -> bool:
+    """A path, a data frame, an Arrow table, or a dictionary of columns."""
+    has_columns = hasattr(part, "columns") or hasattr(part, "column_names")
+    return isinstance(part, str | Path | Mapping) or (has_columns and not isinstance(part, Data))
+
+
 def _pair(x: Any, edges: Any, columns: Mapping[str, Any], inputs: Mapping[str, Any], strict: bool) -> Dataset:
     """(node table, edge table) in memory, (features, adjacency matrix) or (features, edge_index [2, E])."""
-    if isinstance(x, Mapping) or (hasattr(x, "columns") and hasattr(edges, "columns")):
+    if _is_table(x):
         return from_tables(x, edges, treatment=_of_tables(inputs), quiet=True, strict=strict, **columns)
     treated = of_one_graph(inputs)
     if isinstance(edges, Tensor) and edges.layout != torch.strided:
@@ -231,7 +241,7 @@ def _set_of(graphs: Sequence[Any], inputs: Mapping[str, Any]) -> GraphSet:
     if not graphs:
         raise InputError("the list of graphs is empty")
     if wrong := [type(item).__name__ for item in graphs if not isinstance(item, Data)]:
-        raise InputError(f"a list must hold PyG Data alone, not {wrong[0]}")
+        raise InputError(f"a list must hold PyG Data, or a node table and edge tables, not {wrong[0]}")
     if any("edge_weight" in graph for graph in graphs):
         logger.warning(
             "edge_weight is left aside: sets of graphs have none; as a column of edge_attr it is learned from"

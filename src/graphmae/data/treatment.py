@@ -21,6 +21,7 @@ OF_COLUMNS: dict[str, dict[str, Any]] = {
     "boolean": {"says_missing": bool},
     "category": {"levels": [str], "other": bool, "says_missing": bool, "folded?": bool, "salt?": str},
     "text": {"words": [str], "weights": [float], "salt?": str},
+    "bag": {"words": [str], "weights": [float], "salt?": str},
     "vector": {"mean": [float], "std": float, "says_missing": bool},
     "ignore": {},
 }  # fmt: skip
@@ -128,7 +129,7 @@ def _of_column(column: Mapping[str, Any], where: str) -> list[str]:
     for key in ("levels", "words"):
         if len(set(column.get(key, ()))) < len(column.get(key, ())):
             return [f"{where}.{key} must differ from each other"]
-    if column["kind"] == "text" and (len(column["words"]) != len(column["weights"]) or not column["words"]):
+    if column["kind"] in ("text", "bag") and (len(column["words"]) != len(column["weights"]) or not column["words"]):
         return [f"{where} must have words, and one weight for each"]
     if not all(1e-6 <= weight <= 1e6 for weight in column.get("weights", ())):
         return [f"{where}.weights must be between 1e-6 and 1e6; inverse document frequencies are about 1 to 20"]
@@ -163,7 +164,7 @@ def _of_statistics(inputs: Mapping[str, Any]) -> list[str]:
 
 def _shares(column: Mapping[str, Any]) -> int | None:
     """How many shares a column of this kind stores."""
-    inner = {"category": "levels", "text": "words", "vector": "mean"}.get(column["kind"])
+    inner = {"category": "levels", "text": "words", "bag": "words", "vector": "mean"}.get(column["kind"])
     if inner is None:
         return {"boolean": 1, "number": 0}.get(column["kind"])
     return len(column[inner]) + bool(column.get("other"))

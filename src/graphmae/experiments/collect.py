@@ -30,7 +30,7 @@ from .points import points_of
 
 MOST_NODES = 1_000_000  # of which a map can be made; it shows a sample
 HIGHEST, FURTHEST = 8, 4  # molecules of which the page shows what their atoms contribute
-ROLES = ("id", "source", "target", "weight", "time", "label", "split")
+ROLES = ("id", "source", "target", "weight", "time", "label", "split", "duplicates")
 logger = logging.getLogger("graphmae")
 
 

@@ -23,6 +23,7 @@ MOST_UNPACKED, MOST_RATIO = 1 << 28, 100  # bytes; a larger file must not be so 
 MOST_JSON = 1 << 25  # bytes
 MOST_DEPTH = 100  # of lists and objects in each other
 MOST_ITEMS = 10**8  # numbers a small file may stand for
+MOST_COLUMNS = 65_536  # of a table
 MOST_CELLS = 10**7  # of a table; more must not be so many more than its bytes
 
 
@@ -98,6 +99,15 @@ def refuse_many(path: str | Path, cells: int) -> None:
     if cells > MOST_CELLS and cells > MOST_RATIO * Path(path).stat().st_size and not is_trusted():
         size = f"{cells:,} cells in {Path(path).stat().st_size:,} bytes"
         raise DataError(f"{path} has {size}, as a file made to fill the memory has; {HOW_TO_TRUST}")
+
+
+def refuse_wide(name: str, columns: int) -> None:
+    """Refuse a table with more columns than anything that is a table has, before they are looked at one by one."""
+    if columns > MOST_COLUMNS:
+        raise DataError(
+            f"{name} has {columns:,} columns; at most {MOST_COLUMNS:,} are read. Are rows and columns swapped? Numbers "
+            "that belong together can be one column of lists (Parquet, JSON lines)"
+        )
 
 
 def refuse_zip_bomb(path: str | Path) -> None:

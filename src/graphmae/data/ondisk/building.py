@@ -22,7 +22,9 @@ from ...runtime.files import LOCK, check_folder, locked, write_json
 from ...runtime.untrusted import read_object
 from ..compressed import CompressedGraph
 from ..dataset import Dataset
-from ..tables.identity import MOST_UNKNOWN, guess_ends
+from ..tables.column_names import guess_ends
+from ..tables.habits import is_text
+from ..tables.identity import MOST_UNKNOWN
 from ..tables.report import Report, count
 from .dataset import StoredGraph
 from .keys import RowOf, keys_of
@@ -260,6 +262,8 @@ def _ends(stream: TableStream, roles: Mapping[str, str]) -> tuple[str, str]:
     if roles.get("source") and roles.get("target"):
         return roles["source"], roles["target"]
     found = guess_ends(names)
+    if len(names) == 2 and all(is_text(field.type) for field in stream.schema):
+        found = found or (names[0], names[1])  # text cannot be taken for ids by chance, as two columns of numbers can
     if found is None:
         raise DataError(f"{stream.name}: which columns hold the ends of an edge? Say so with --source and --target")
     return roles.get("source") or found[0], roles.get("target") or found[1]

@@ -17,9 +17,9 @@ from ...runtime.compiled import compiled
 from ...runtime.errors import DataError
 from ..splits import stratified_split
 from ..tables.cells import is_missing, strings
+from ..tables.column_names import guess_id
 from ..tables.columns import Column
 from ..tables.fitting import fit_columns
-from ..tables.identity import guess_id
 from ..tables.labels import read_labels, read_split
 from ..tables.leaks import MAX_ROWS, label_values, report_leaks, warn_of_targets
 from ..tables.report import Report

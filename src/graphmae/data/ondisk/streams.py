@@ -14,7 +14,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from ...runtime.errors import DataError
-from ...runtime.untrusted import refuse_many, refuse_special
+from ...runtime.untrusted import refuse_many, refuse_special, refuse_wide
 from ..tables.reading import PARQUET, in_usual_types, name_of, read_table, usual_schema
 from ..tables.text import one_line
 
@@ -63,6 +63,7 @@ class TableStream:
         if not line:
             raise DataError(f"{self._path} is empty, or begins with an empty line")
         found = max(",\t;| ", key=line.count)
+        refuse_wide(self.name, 1 + line.count(found))
         cells = line.split(found)
         headerless = all(cell.strip().lstrip("-").isdigit() for cell in cells) and len(cells) > 1
         names = ["source", "target", *(f"column {i}" for i in range(3, len(cells) + 1))]
@@ -74,6 +75,7 @@ class TableStream:
         try:
             if self._kind == "parquet":
                 about = pyarrow.parquet.read_metadata(self._path)
+                refuse_wide(self.name, about.num_columns)
                 refuse_many(str(self._path), about.num_rows * about.num_columns)
                 return usual_schema(pyarrow.parquet.read_schema(self._path))
             if self._kind == "csv":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -47,9 +48,9 @@ class Seen:
         if column.kind == "category":
             levels = rows[:, : len(column.learned["levels"]) + bool(column.learned["other"])]
             return cls(nothing, levels.mean(0), missing, float((levels.sum(1) == 0).mean()))
-        if column.kind == "text":
+        if column.kind in ("text", "bag"):
             chosen = there.nonzero()[0][:: -(-len(rows) // SAMPLE)]
-            counts = words.count(strings(values.take(pa.array(chosen))))
+            counts = words.count(words.texts_of(values.take(pa.array(chosen))))
             # A word of two rows would not have been learned without this one, so rows to come do not know it.
             counted = np.count_nonzero(rows, axis=0) > 2 if learning else slice(None)
             known = np.count_nonzero(block[chosen][:, counted], axis=1)
@@ -87,7 +88,7 @@ def moved_column(
         yield from _moved_levels(column, before, seen, values, bounds)
     elif column.kind == "boolean":
         yield from _moved_share(f"{name}: true in", name, "true", before["shares"], seen.shares, bounds)
-    elif column.kind == "text":
+    elif column.kind in ("text", "bag"):
         yield from _moved_words(column, before, seen, bounds)
     elif column.kind == "vector":
         yield from _moved_vectors(column, before, seen, bounds)
@@ -123,14 +124,13 @@ def _moved_levels(
         return
     once = float((np.rint(then * bounds.before) == 1).sum() + 1) / max(bounds.before, 1)
     if seen.unknown >= MIN_MOVE and bounds.is_rare(seen.unknown, once):
-        strange = strings(values)[column.unknown(values) & ~is_missing(values)].astype(str)
-        levels, counts = np.unique(strange, return_counts=True)
-        most = int(counts.argmax())
-        share = counts[most] / len(strange) * seen.unknown
+        strange = strings(values)[column.unknown(values) & ~is_missing(values)].tolist()
+        often = Counter(sorted(strange)).most_common(1)[0]
+        share = often[1] / len(strange) * seen.unknown
         yield Moved(
             column.name, "unknown levels", 0.0, seen.unknown, seen.unknown,
             f"{column.name}: {seen.unknown:.0%} of the rows have a level that training did not have "
-            f"({str(levels[most])!r} {share:.0%})",
+            f"({often[0]!r} {share:.0%})",
         )  # fmt: skip
     if seen.unknown == 1:
         return

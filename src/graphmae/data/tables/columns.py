@@ -7,7 +7,7 @@ same way.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,16 +18,19 @@ import pyarrow.compute as pc
 from ...runtime.errors import DataError, unknown
 from . import words
 from .cells import as_text, floats, folded, is_missing, is_numeric, strings
+from .column_names import words_of
 from .dates import DAY, MONTH
 from .habits import NOTATIONS, Habits, is_text, reading_of
 from .kinds import FALSE, KINDS, TRUE, infer_kind
+from .levels import distinct_levels, spellings_merged
 from .notation import COMMA
 from .numbers import are_plain, codes_for_missing, encode_number, look_like_days, moments, read_numbers
 from .privacy import hashed, hide
-from .report import count, set_kind, some
+from .report import set_kind, toml_key
 
 MOST_CATEGORIES = 256
 MIN_STEPS = 4096  # of 64-bit numbers between the smallest and the largest of a column, beyond 9e15
+MUCH_LOST = 0.1  # of the rows: as many without any word of the bag are worth a warning
 LENGTH = 2.0  # of a row of text or of a vector; a number or a category has about 1
 
 
@@ -40,6 +43,7 @@ class Column:
     learned: Mapping[str, Any] = field(default_factory=dict)
     note: str = ""  # for people: what becomes of it, and why
     repaired: str = ""  # cells that were set aside or merged
+    lost: str = ""  # what is not among the features, though it may tell rows apart
     remarks: tuple[str, ...] = ()  # what was decided for cells that leave it open
 
     def to_dict(self) -> dict[str, Any]:
@@ -55,7 +59,7 @@ class Column:
         learned = self.learned
         wide = {"number": 1, "boolean": 1, "ignore": 0}.get(self.kind)
         if wide is None:
-            key = {"category": "levels", "text": "words", "vector": "mean"}[self.kind]
+            key = {"category": "levels", "text": "words", "bag": "words", "vector": "mean"}[self.kind]
             wide = len(learned[key]) + bool(learned.get("other"))
         return wide + bool(learned.get("says_missing"))
 
@@ -93,8 +97,10 @@ class Column:
 
     def encode(self, values: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray]:
         """Features [rows, width] float32, and which rows have no value here [rows]."""
-        if self.kind == "text":
-            found = words.encode(strings(values), self.learned)
+        if self.kind in ("text", "bag"):
+            if (self.kind == "bag") != pa.types.is_nested(values.type):
+                raise DataError(f"the column {self.name!r} was {self.kind} in training and holds {values.type} now")
+            found = words.encode(words.texts_of(values), self.learned)
             return LENGTH * found, is_missing(values)
         block, missing = _BLOCKS[self.kind](values, self.learned)
         if self.learned.get("says_missing"):
@@ -124,14 +130,17 @@ def fit_column(
     chosen, why = (kind, "") if kind is not None else infer_kind(values, missing)
     if chosen == "ignore":
         return Column(name, "ignore", note=why)
+    if kind is None and chosen == "number" and _is_another_id(name, values, missing):
+        how = f'data.kinds = {{ {toml_key(name)} = "number" }} uses it'
+        return Column(name, "ignore", note=f"ignored: called an id, and another number in every row; {how}")
     if chosen == "number" or chosen in NOTATIONS:
         notation, remarks = "", tuple[str, ...]()
         if is_text(values.type):
             notation, remarks = reading_of(name, values, missing, chosen, habits)
         column = _fit_number(name, values, missing, notation, kind is not None)
         column = replace(column, remarks=(*remarks, *column.remarks))
-    elif chosen == "text":
-        column = _fit_text(name, values, missing, most_words)
+    elif chosen in ("text", "bag"):
+        column = _fit_words(name, chosen, values, missing, most_words)
     else:
         column = {"boolean": _fit_boolean, "category": _fit_category, "vector": _fit_vector}[chosen](
             name, values, missing
@@ -184,7 +193,7 @@ def _fit_number(name: str, values: pa.ChunkedArray, missing: np.ndarray, notatio
     scale = {DAY: "dates, ", MONTH: "dates, ", COMMA: "with decimal commas, "}.get(notation, "") + scale
     plural = "cell is not a finite number" if broken == 1 else "cells are not finite numbers"
     repaired = f"{broken:,} {plural} in {name!r}, counted as missing" if broken else ""
-    return Column(name, "number", learned, scale + _share(~usable), repaired, remarks)
+    return Column(name, "number", learned, scale + _share(~usable), repaired, remarks=remarks)
 
 
 def _fit_boolean(name: str, values: pa.ChunkedArray, missing: np.ndarray) -> Column:
@@ -222,37 +231,12 @@ def _fit_category(name: str, values: pa.ChunkedArray, missing: np.ndarray) -> Co
     learned = {"levels": kept, "other": other, "says_missing": bool(missing.any()), "folded": True}
     note = f"{len(kept)} categories" + (f" of {len(levels):,}, the rest as one" if other else "")
     merged = spellings_merged(name, spellings) if spellings else ""
-    return Column(name, "category", learned, note + _share(missing), merged)
-
-
-def distinct_levels(text: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray, list[list[str]]]:
-    """(levels, how often each is there, the spellings of those with several).
-
-    Texts that differ by case or blanks alone are one level, written as most of them are.
-    """
-    found = text.value_counts()
-    names, counts = found.field("values"), found.field("counts").to_numpy()
-    groups: dict[str, list[int]] = {}
-    for position, key in enumerate(folded(pa.chunked_array([names])).to_pylist()):
-        groups.setdefault(key, []).append(position)
-    written = names.to_pylist()
-
-    def rank(position: int) -> tuple[int, bool, str]:
-        name = written[position]
-        return -counts[position], name.isupper() or name.islower(), name
-
-    ordered = [sorted(group, key=rank) for _, group in sorted(groups.items())]
-    levels = np.array([written[group[0]] for group in ordered], dtype=object)
-    totals = np.array([counts[group].sum() for group in ordered])
-    return levels, totals, [[written[i] for i in group] for group in ordered if len(group) > 1]
-
-
-def spellings_merged(name: str, spellings: Sequence[Sequence[str]]) -> str:
-    """What was merged, for people."""
-    groups = [f"{some(list(group[1:]), 3)} as {group[0]!r}" for group in spellings[:2]]
-    rest = "; …" if len(spellings) > 2 else ""
-    many = count(sum(len(group) - 1 for group in spellings), "spelling")
-    return f"{many} in {name!r} merged, different by case or blanks alone ({'; '.join(groups)}{rest})"
+    rest = 1 - np.sort(counts)[-MOST_CATEGORIES:].sum() / counts.sum()
+    lost = (
+        f"column {name!r}: only {len(kept)} of {len(levels):,} categories are told apart; the others, {rest:.0%} of "
+        "the rows, count as one"
+    )
+    return Column(name, "category", learned, note + _share(missing), merged, lost if other else "")
 
 
 def _places(values: pa.ChunkedArray, learned: Mapping[str, Any]) -> np.ndarray:
@@ -280,12 +264,31 @@ def _encode_category(values: pa.ChunkedArray, learned: Mapping[str, Any]) -> tup
     return block, missing
 
 
-def _fit_text(name: str, values: pa.ChunkedArray, missing: np.ndarray, most: int) -> Column:
-    vocabulary, weights = words.learn(strings(values), most)
-    if not vocabulary:
-        return Column(name, "ignore", note="ignored: no word tells rows apart")
-    learned = {"words": vocabulary, "weights": weights}
-    return Column(name, "text", learned, f"bag of {len(vocabulary):,} words" + _share(missing))
+def _fit_words(name: str, kind: str, values: pa.ChunkedArray, missing: np.ndarray, most: int) -> Column:
+    if (kind == "bag") != pa.types.is_nested(values.type):
+        return Column(name, "ignore", note=f"ignored: a column of {values.type} is no {kind}")
+    found = words.learn(words.texts_of(values), most)
+    if not found.words:
+        return Column(name, "ignore", note=f"ignored: no {'word' if kind == 'text' else 'thing'} tells rows apart")
+    what = "words" if kind == "text" else "things"
+    is_cut = len(found.words) == most and found.of > most
+    number = f"{len(found.words):,} of {found.of:,}" if is_cut else f"{len(found.words):,}"
+    lost = [f"a bag of {number} {what}, which are {found.share:.0%} of all that its rows have"] * is_cut
+    lost += [f"{found.without:.0%} of the rows have none of the {what} in the bag"] * (found.without >= MUCH_LOST)
+    text = f"column {name!r}: {'; '.join(lost)}" if lost else ""
+    learned = {"words": found.words, "weights": found.weights}
+    return Column(name, kind, learned, f"bag of {number} {what}" + _share(missing), lost=text)
+
+
+def _is_another_id(name: str, values: pa.ChunkedArray, missing: np.ndarray) -> bool:
+    """Whether a column of whole numbers is called an id, and has another one in every row."""
+    if not {"id", "uid", "uuid", "guid"} & {*words_of(name)[:1], *words_of(name)[-1:]}:
+        return False
+    numbers = floats(values)[~missing]
+    is_whole = bool(np.isfinite(numbers).all() and (numbers == np.rint(numbers)).all())
+    return (
+        is_whole and len(numbers) > 1 and pc.count_distinct(values.filter(pa.array(~missing))).as_py() == len(numbers)
+    )
 
 
 def _fit_vector(name: str, values: pa.ChunkedArray, missing: np.ndarray) -> Column:

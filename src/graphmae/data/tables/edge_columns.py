@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ...runtime.errors import unknown
 from .cells import as_text, is_date, is_numeric
@@ -19,6 +20,7 @@ from .report import Report, count, some
 WEIGHT_WORDS = {"weight", "weights", "w", "strength", "count", "counts", "score", "value", "amount", "times"}
 TIME_WORDS = {"time", "times", "timestamp", "ts", "date", "datetime", "day", "year", "when", "at"}
 ROLES = ("weight", "time")
+NOT_OF_EDGES = ("text", "bag", "vector")
 MOST_BYTES = 1 << 30  # of the features of all edges
 
 
@@ -128,12 +130,15 @@ def fit_edge_columns(
         chosen["weight"] = replace(chosen["weight"], learned={**chosen["weight"].learned, "usual": usual})
     taken = {column.name for column in chosen.values()}
     others = [column for column in fitted.values() if column.name not in taken]
-    used, aside = _within_bounds([column for column in others if column.kind not in ("text", "vector")], table.num_rows)
+    used, aside = _within_bounds([column for column in others if column.kind not in NOT_OF_EDGES], table.num_rows)
     found = EdgeColumns(
         chosen.get("weight"), chosen.get("time"), tuple(column.hidden() if private else column for column in used)
     )
-    aside = {column.name: column.kind for column in others if column.kind in ("text", "vector")} | aside
+    aside = {column.name: column.kind for column in others if column.kind in NOT_OF_EDGES} | aside
     _tell(found, table, trial, aside, name, report)
+    for column in used:
+        if column.lost:
+            report.warn(f"{name}: {column.lost}")
     return found
 
 
@@ -227,6 +232,14 @@ def stacked(tables: Sequence[pa.Table]) -> pa.Table:
     return pa.table(columns, names)
 
 
+def _ranks(text: pa.ChunkedArray) -> np.ndarray:
+    """The place of every text among all of them in order."""
+    codes = text.combine_chunks().dictionary_encode()
+    places = np.empty(len(codes.dictionary), dtype=np.int64)
+    places[pc.sort_indices(codes.dictionary).to_numpy()] = np.arange(len(places))
+    return places[codes.indices.to_numpy()]
+
+
 def canonical(keys: np.ndarray, table: pa.Table) -> np.ndarray:
     """[rows] an order of edges with these `keys` that does not depend on how they are sorted; nor do sums over it."""
     order = np.argsort(keys, kind="stable")
@@ -237,6 +250,6 @@ def canonical(keys: np.ndarray, table: pa.Table) -> np.ndarray:
     if again.any():
         rows = order[again]
         few = table.take(pa.array(rows))
-        texts = [as_text(few.column(n)).to_numpy(zero_copy_only=False).astype(str) for n in sorted(few.column_names)]
+        texts = [_ranks(as_text(few.column(n))) for n in sorted(few.column_names)]
         order[again] = rows[np.lexsort([*texts[::-1], keys[rows]])]
     return order

@@ -13,7 +13,7 @@ import pyarrow as pa
 from ...runtime.errors import DataError
 from .cells import as_text, strings
 from .edge_columns import EdgeValues, canonical, stacked
-from .identity import edge_positions
+from .identity import edge_positions, in_own_type
 from .reading import name_of
 from .report import Report, count, some
 
@@ -108,12 +108,12 @@ def assemble(
         known = [n for n in others if n == before.get("type")]
         kind = next((n for n in (*known, *others) if n in known or n.strip().lower() in KIND_NAMES), None)
         kinds = strings(table.column(kind)) if kind is not None else None
-        if kind is not None and len(np.unique(kinds.astype(str))) > MOST_KINDS:  # type: ignore[union-attr]
+        if kinds is not None and len(set(kinds)) > MOST_KINDS:
             kind, kinds = None, None
         if len(listed) > 1:
             label = Path(name).name.split(".")[0] if isinstance(origin, str | Path) else f"kind {number + 1}"
             kinds = np.full(table.num_rows, label, dtype=object)
-        elif kinds is not None and len(np.unique(kinds.astype(str))) < 2:
+        elif kinds is not None and len(set(kinds)) < 2:
             kinds = None
         rest = table.select([n for n in others if n != kind])
         names = (source, target, kind or "")
@@ -122,9 +122,11 @@ def assemble(
 
 
 def all_ends(read: EdgeTables) -> pa.ChunkedArray:
-    """Every node the edges name, once."""
+    """Every node the edges name, once; as whole numbers where all of the tables have these."""
     chunks = [c for table in read.tables for side in (table.source, table.target) for c in as_text(side).chunks]
-    return pa.chunked_array([pa.chunked_array(chunks).unique()])
+    found = pa.chunked_array([pa.chunked_array(chunks).unique()])
+    are_whole = all(pa.types.is_integer(side.type) for table in read.tables for side in (table.source, table.target))
+    return in_own_type(found) if are_whole else found
 
 
 def join(read: EdgeTables, ids: pa.Array, known: list[str] | None, report: Report) -> Joined:
@@ -144,8 +146,11 @@ def join(read: EdgeTables, ids: pa.Array, known: list[str] | None, report: Repor
         if known:
             report.problem(f"the model was trained on edges of the kinds {some(known, 8)}; these edges have no kind")
         return Joined(joined, None, [], columns)
-    every = np.concatenate(kinds).astype(str)
-    levels = list(known) if known else np.unique(every).tolist()
+    every = np.concatenate(kinds).tolist()
+    levels = list(known) if known else sorted(set(every))
+    if len(levels) < 2 and not known:
+        report.note(f"all edge tables are called {levels[0]!r}, so their edges are of one kind")
+        return Joined(joined, None, [], columns)
     place = {level: i for i, level in enumerate(levels)}
     numbers = np.array([place.get(value, -1) for value in every])
     if (numbers < 0).any():

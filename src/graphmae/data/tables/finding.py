@@ -11,15 +11,15 @@ import pyarrow.compute as pc
 
 from ...runtime.errors import DataError, unknown
 from . import edges as edge_tables
+from . import unclear_tables
 from .cells import as_text
+from .column_names import guess_ends, guess_id, is_called_id, words_of
+from .edge_ends import NAMED, Nodes, ends_of_training, find_ends, least_share, may_be_ids, named_ends, point_by_chance
 from .edges import EdgeTables
 from .habits import is_text
-from .identity import MOST_UNKNOWN, as_ids, guess_ends, guess_id, share_among, without_point
-from .reading import name_of, read_table
+from .identity import MOST_UNKNOWN, as_ids, in_own_type, without_point
+from .reading import is_from_text, name_of, read_table
 from .report import Report, some
-
-NAMED = 0.5  # of the edges' ends: a column whose name says that it holds ids is not doubted while it holds as many
-MANY_ENDS = 2  # times as many different values as a third column that holds ids by chance, such as a small weight
 
 
 def read_tables(
@@ -38,6 +38,7 @@ def read_tables(
     likely = {} if table is None else _likely_ids(table, roles["id"] or guess_id(table.column_names) or "")
     tables = [_edge_table(each, asked, before, None if nodes is None else likely, report) for each in listed]
     there = [each for each in tables if each is not None]
+    unclear_tables.refuse_same_tables(nodes, table, listed, tables, is_clear=all(asked))
     if not report.problems:
         names = [name for each in (table, *there) if each is not None for name in each.column_names]
         for column in kinds:
@@ -47,8 +48,18 @@ def read_tables(
     if table is not None:
         roles["id"] = roles["id"] or _id_column(table, likely, there, asked, before, report)
         ids = as_ids(table.column(roles["id"])) if roles["id"] in table.column_names else None
-    ends = [_ends(each, name_of(origin, "the edge table"), asked, before, ids, nodes is None, report)
-            for origin, each in zip(listed, tables, strict=True) if each is not None]  # fmt: skip
+    nodes_are = Nodes(report.name, roles["id"], ids) if ids is not None else None
+    ends, unclear = [], []
+    for number, (origin, each) in enumerate(zip(listed, tables, strict=True)):
+        if each is None:
+            continue
+        name = name_of(origin, "the edge table" if len(listed) == 1 else f"edge table {number + 1}")
+        problems = len(report.problems)
+        ends.append(find_ends(each, name, asked, before, nodes_are, nodes is None, number > 0, report))
+        if len(report.problems) > problems or not set(ends[-1]) <= set(each.column_names):
+            unclear.append((name, each))
+    if table is not None and len(listed) > 1:
+        unclear_tables.refuse_second_node_table(report.name, table, unclear)
     _refuse_kinds_of_ids(kinds, roles, ends, table, there, report)
     report.stop_on_problems()
     if table is not None:
@@ -105,7 +116,7 @@ def _edge_table(
     """
     name = name_of(origin, "the edge table")
     try:
-        found = read_table(origin, lambda names: _by_name(names, asked, before) or (), None, name, report.note)
+        found = read_table(origin, lambda names: named_ends(names, asked, before) or (), None, name, report.note)
     except DataError as error:
         report.failed(error)
         return None
@@ -113,7 +124,7 @@ def _edge_table(
     for column, option in zip(asked, ("source", "target"), strict=True):
         if column and column not in names:
             report.problem(f"{unknown('column', column, names)} (--{option})", name)
-    named = any(asked) or guess_ends(names, by_name=True) or _both(before, names)
+    named = any(asked) or guess_ends(names) or ends_of_training(before, names)
     if named or len(names) < 2 or not isinstance(origin, str | Path):
         return found
     first = pa.array([n.strip() for n in names[:2]])
@@ -125,133 +136,73 @@ def _edge_table(
     return found
 
 
-def _both(before: Mapping[str, str], names: Sequence[str] | None = None) -> tuple[str, str] | None:
-    """What the ends were called in training, if it is known and these columns have both."""
-    ends = before.get("source", ""), before.get("target", "")
-    return ends if all(ends) and (names is None or set(ends) <= set(names)) else None
-
-
-def _by_name(names: Sequence[str], asked: tuple[str, str], before: Mapping[str, str]) -> tuple[str, str] | None:
-    source, target = asked
-    if source and target:
-        return source, target
-    guessed = _both(before, names) or guess_ends(names)
-    if guessed is None or not (source or target):
-        return guessed
-    return (source, guessed[1]) if source else (guessed[0], target)
-
-
 def _likely_ids(table: pa.Table, settled: str = "") -> dict[str, pa.Array]:
     """The column `settled`, or else those with another value in most rows: they may be the nodes' ids."""
     if settled:
         return {settled: as_ids(table.column(settled))} if settled in table.column_names else {}
     found = {}
     for name, values in zip(table.column_names, table.columns, strict=True):
-        if _may_be_ids(values) and pc.count_distinct(values[:200]).as_py() >= 0.5 * min(len(values), 200):
+        if may_be_ids(values) and pc.count_distinct(values[:200]).as_py() >= 0.5 * min(len(values), 200):
             found[name] = as_ids(values)
     return found
-
-
-def _may_be_ids(values: pa.ChunkedArray) -> bool:
-    if pa.types.is_floating(values.type):
-        return all(pc.all(pc.equal(pc.round(part), part)).as_py() for part in (values[:200], values))
-    return is_text(values.type) or pa.types.is_integer(values.type)
 
 
 def _id_column(
     table: pa.Table, likely: Mapping[str, pa.Array], edges: Sequence[pa.Table], asked: tuple[str, str],
     before: Mapping[str, str], report: Report,
 ) -> str:  # fmt: skip
-    """The column edges point at; where none is, the one whose name says so."""
+    """The column edges point at; where none is, the one whose name says so.
+
+    Numbers that point at a column as they would at any other are ids only where the column's name says so.
+    """
     guessed = guess_id(table.column_names)
     if guessed is not None:
-        if not edges or _least_share(edges, asked, before, likely[guessed]) >= NAMED:
+        share = least_share(edges, asked, before, likely[guessed]) if edges else 1.0
+        if share >= NAMED:
+            if edges and (rival := _rival_of(guessed, share, table, edges, asked, before)):
+                report.problem(
+                    f"both {guessed!r} and {rival!r} hold what edges point at; say which is the id with --id"
+                )
             return guessed
         likely = _likely_ids(table)
-    holding = {name: ids for name, ids in likely.items() if _least_share(edges, asked, before, ids) >= 1 - MOST_UNKNOWN}
+    holding = {name: ids for name, ids in likely.items() if least_share(edges, asked, before, ids) >= 1 - MOST_UNKNOWN}
     sizes = {name: pc.count_distinct(ids).as_py() for name, ids in holding.items()}
-    best = sorted(sizes, key=lambda name: -sizes[name])[:2]
-    if len(best) == 2 and sizes[best[0]] == sizes[best[1]] and not holding[best[0]].equals(holding[best[1]]):
-        report.problem(f"both {best[0]!r} and {best[1]!r} hold what edges point at; say which is the id with --id")
-        return best[0]
+    best = sorted(sizes, key=lambda name: (not is_called_id(name), -sizes[name]))[:2]
+    if len(best) == 2 and sizes[best[0]] == sizes[best[1]] and is_called_id(best[0]) == is_called_id(best[1]):
+        first, second = best
+        if not holding[first].equals(holding[second]):
+            report.problem(f"both {first!r} and {second!r} hold what edges point at; say which is the id with --id")
+            return first
     if best and edges:
+        if not is_called_id(best[0]) and point_by_chance(edges, asked, before, holding[best[0]]):
+            report.problem(
+                f"which column is the nodes' id? Edges may point at {best[0]!r}, but so would most whole numbers. "
+                f"If it is the id, say so with --id {best[0]}"
+            )
+            return best[0]
         report.note(f"{report.name}: {best[0]!r} is the id column, as it holds what edges point at")
         return best[0]
     if guessed is not None:
         return guessed
     swapped = " (it looks like an edge table: NODES come first, EDGES second)"
-    hint = swapped if guess_ends(table.column_names, by_name=True) else ""
+    hint = swapped if guess_ends(table.column_names) else ""
     columns = some(table.column_names, 12)
     known = f" (in training it was {before['id']!r}, which is not here)" if before.get("id") else ""
     report.problem(f"which column is the nodes' id{known}? Say so with --id; columns: {columns}{hint}")
     return ""
 
 
-def _least_share(edges: Sequence[pa.Table], asked: tuple[str, str], before: Mapping[str, str], ids: pa.Array) -> float:
-    """How many of the ends are among ids, in the edge table where the fewest are.
-
-    Where it is not known which columns are ends, the two that hold most ids count.
-    """
-    least = 1.0
-    for table in edges:
-        names = _by_name(table.column_names, asked, before)
-        if names is not None and set(names) <= set(table.column_names):
-            share = sum(share_among(table.column(name), ids) for name in names) / 2
-        else:
-            shares = sorted(share_among(values, ids) for values in table.columns if _may_be_ids(values))
-            share = shares[-2] if len(shares) > 1 else 0.0
-        least = min(least, share)
-    return least
-
-
-def _ends(
-    table: pa.Table,
-    name: str,
-    asked: tuple[str, str],
+def _rival_of(
+    guessed: str, share: float, table: pa.Table, edges: Sequence[pa.Table], asked: tuple[str, str],
     before: Mapping[str, str],
-    ids: pa.Array | None,
-    is_alone: bool,
-    report: Report,
-) -> tuple[str, str]:
-    """The two columns of an edge table whose values are ids; where ids do not tell, those whose names say so."""
-    names = _by_name(table.column_names, asked, before)
-    if names is not None and not set(names) <= set(table.column_names):
-        return names  # reported already
-    if names is not None and names[0] == names[1]:
-        report.problem(f"--source and --target are the same column, {names[0]!r}", name)
-        return names
-    if not all(asked) and ids is not None:
-        if names and all(share_among(table.column(n), ids) >= NAMED for n in names):
-            return names
-        found = _pointing_at(table, ids, asked)
-        if found is not None:
-            report.note(f"{name}: edges go from {found[0]!r} to {found[1]!r}, the columns that hold ids")
-            return found
-    if names is None:
-        known = f"; in training they were {before['source']!r} and {before['target']!r}" if _both(before) else ""
-        what = "an edge list, or give a node table first and an edge table second" if is_alone else "an edge table"
-        report.problem(
-            f"which columns are an edge's two ends? Say so with --source and --target, if it is {what} "
-            f"(NODES come first, EDGES second); columns: {some(table.column_names, 12)}{known}",
-            name,
-        )
-        return "", ""
-    return names
-
-
-def _pointing_at(table: pa.Table, ids: pa.Array, asked: tuple[str, str]) -> tuple[str, str] | None:
-    """The two columns that hold ids, in their order, if it is clear which they are."""
-    sizes = {}
-    for name, values in zip(table.column_names, table.columns, strict=True):
-        if _may_be_ids(values) and share_among(values, ids) >= 1 - MOST_UNKNOWN:
-            sizes[name] = pc.count_distinct(values).as_py()
-    most = sorted((n for n in sizes if n not in asked), key=lambda n: -sizes[n])
-    wanted = 2 - sum(map(bool, asked))
-    if len(most) < wanted or (len(most) > wanted and sizes[most[wanted]] * MANY_ENDS > sizes[most[wanted - 1]]):
-        return None
-    chosen = [name for name in table.column_names if name in most[:wanted]]
-    source = asked[0] or chosen.pop(0)
-    return source, asked[1] or chosen.pop(0)
+) -> str:  # fmt: skip
+    """Another column that is called an id, has another value in every row, and holds the ends as well; "" for none."""
+    for name, ids in _likely_ids(table).items():
+        if name != guessed and is_called_id(name) and "index" not in words_of(name):
+            is_unique = pc.count_distinct(ids).as_py() == len(ids) and not ids.equals(as_ids(table.column(guessed)))
+            if is_unique and least_share(edges, asked, before, ids) >= share:
+                return name
+    return ""
 
 
 def _as_written(origin: Any, table: pa.Table, names: Sequence[str]) -> pa.Table:
@@ -267,8 +218,13 @@ def _as_written(origin: Any, table: pa.Table, names: Sequence[str]) -> pa.Table:
 
 
 def _whole_ids(table: pa.Table, names: Sequence[str], called: str, report: Report) -> pa.Table:
+    """The table with ids in the type they were meant to have: 12 of a text file, and 12.0, are whole numbers."""
+    from_text = is_from_text(table)
     for name in names:
-        if (ids := without_point(table.column(name))) is not None:
-            table = table.set_column(table.column_names.index(name), name, ids)
+        ids = table.column(name)
+        if (without := without_point(ids)) is not None:
+            ids = without
             report.repair(f"all ids in {name!r} of {called} have a trailing .0 (12.0 for 12); it was cut off")
+        ids = in_own_type(ids) if from_text else ids
+        table = table.set_column(table.column_names.index(name), name, ids)
     return table

@@ -35,6 +35,8 @@ def fit_columns(table: pa.Table, kinds: Mapping[str, str], report: Report, rows:
         report.column(column.name, column.kind, column.note)
         if column.repaired:
             report.repair(column.repaired)
+        if column.lost:
+            report.warn(column.lost)
         for remark in column.remarks:
             report.note(f"column {name!r}: {remark}")
         if column.width:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -10,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import torch
 from torch_geometric.data import Data
 
@@ -20,7 +18,7 @@ from ..edge_data import with_loops
 from ..nodes import NodeDataset
 from ..splits import stratified_split
 from . import edges as edge_tables
-from .cells import as_text, is_missing
+from .cells import is_missing
 from .column_drift import Seen, moved_column
 from .columns import Column
 from .dataset import TableGraph, names_of, reordered
@@ -29,15 +27,14 @@ from .edge_columns import EdgeColumns, fit_edge_columns
 from .edge_features import node_features
 from .finding import read_tables
 from .fitting import fit_columns
-from .identity import first_of_each, node_order
+from .identity import node_order
 from .labels import read_labels, read_split
 from .leaks import warn_of_targets
 from .numbers import new_codes, stand_for_missing
 from .reading import name_of
+from .repeated_rows import keep_one_row_per_id
 from .report import Report, count, some
 from .structure import NAMES, standardised
-
-logger = logging.getLogger("graphmae")
 
 
 @dataclass
@@ -62,6 +59,7 @@ def from_tables(
     time: str = "",
     label: str = "",
     split: str = "",
+    duplicates: str = "refuse",
     kinds: Mapping[str, str] | None = None,
     directed: bool = False,
     self_loops: bool = True,
@@ -82,7 +80,8 @@ def from_tables(
     `nodes` None: an edge list alone, whose nodes are those it names. Edges count both ways unless `directed`.
     `private` keeps words and categories as hashes only. `treatment` is that of a trained model: columns are then called
     and encoded as they were in training, and what has moved since is reported (`drift`), or refused if `strict`. Node i
-    is row i of the node table, rows repeated word for word left out.
+    is row i of the node table, rows repeated word for word left out. Of rows with one id and other values the
+    "first" or the "last" counts, as `duplicates` says; by default they are refused.
 
     >>> graph = from_tables({"id": ["a", "b", "c"], "age": [3, 4, 9]}, {"source": ["a"], "target": ["b"]}, quiet=True)
     >>> graph.graphs[0].x.shape, list(graph.ids)[0].as_py()
@@ -98,7 +97,7 @@ def from_tables(
     table, read = read_tables(nodes, listed, roles, (source, target), before, kinds or {}, report)
     given = _as_chunked(edge_tables.all_ends(read) if table is None else table.column(roles["id"]))
     ids, order = node_order(given, roles["id"] or "source and target", report)
-    ids, order = _without_repeats(ids, order, table, report)
+    ids, order = keep_one_row_per_id(ids, order, table, duplicates, report)
     origin = f", id column {roles['id']!r}" if table is not None else ", those the edges name (an edge list alone)"
     report.note(f"{report.name}: {count(len(ids), 'node')}{origin}")
     encoded = _features(table, order, roles, kinds or {}, stored, private, report)
@@ -194,37 +193,6 @@ def _labels(
 
 def _as_chunked(values: Any) -> pa.ChunkedArray:
     return values if isinstance(values, pa.ChunkedArray) else pa.chunked_array([values])
-
-
-def _without_repeats(
-    ids: pa.Array, order: np.ndarray, table: pa.Table | None, report: Report
-) -> tuple[pa.Array, np.ndarray]:
-    """Every id once; rows that differ under one id are a problem."""
-    first = first_of_each(ids)
-    if first.all():
-        return ids, order
-    if table is not None:
-        again = (~first).nonzero()[0]
-        group = np.maximum.accumulate(np.where(first, np.arange(len(first)), 0))[again]
-        one, other = table.take(pa.array(order[again])), table.take(pa.array(order[group]))
-        same = np.ones(len(again), dtype=bool)
-        for name in table.column_names:
-            left, right = one.column(name), other.column(name)
-            if pa.types.is_nested(left.type):
-                same &= np.array([a == b for a, b in zip(left.to_pylist(), right.to_pylist(), strict=True)])
-                continue
-            same &= pc.equal(as_text(left), as_text(right)).to_numpy(zero_copy_only=False)
-        if not same.all():
-            ids_twice = [str(v) for v in ids.take(pa.array(again[~same][:3])).to_pylist()]
-            report.problem(
-                f"{count(int((~same).sum()), 'row repeats', 'rows repeat')} an id with other values "
-                f"(first: {some(ids_twice)}); every node needs one row"
-            )
-        if same.any():
-            report.repair(
-                f"{count(int(same.sum()), 'row')} repeated word for word left out, here and in what comes out"
-            )
-    return ids.filter(pa.array(first)), order[first]
 
 
 def _features(

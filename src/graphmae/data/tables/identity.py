@@ -1,54 +1,21 @@
-"""Which columns are ids, which row an id means, and an order of nodes that does not depend on the file."""
+"""Whether cells are ids, which row an id means, and an order of nodes that does not depend on the file."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .cells import as_text
+from .cells import as_text, strings
+from .habits import is_text
 from .report import Report, count, some
 
-ID_NAMES = ("id", "node_id", "nodeid", "node", "key", "uid", "uuid", "index", "name")
-ENDS = (
-    ("source", "target"),
-    ("src", "dst"),
-    ("from", "to"),
-    ("source_id", "target_id"),
-    ("src_id", "dst_id"),
-    ("from_id", "to_id"),
-    ("u", "v"),
-    ("head", "tail"),
-    ("start", "end"),
-    ("node1", "node2"),
-    ("node_1", "node_2"),
-    ("id1", "id2"),
-    ("id_1", "id_2"),
-    ("citing", "cited"),
-)
+WHOLE = r"^(?:0|-?[1-9][0-9]{0,17})$"
 SAMPLE = 10_000
+SURE_NATS = 12.0  # evidence that cells are ids by more than chance: one in 160,000
 MOST_UNKNOWN = 0.1  # a larger share of edges that lead nowhere is a wrong column or a wrong file, not a slip
-
-
-def guess_id(names: Sequence[str]) -> str | None:
-    """The column that is obviously the nodes' id, by its name."""
-    lowered = {name.strip().lower().replace(" ", "_"): name for name in reversed(names)}
-    for wanted in ID_NAMES:
-        if wanted in lowered:
-            return lowered[wanted]
-    ending = [name for name in names if name.strip().lower().endswith(("_id", " id"))]
-    return ending[0] if len(ending) == 1 else None
-
-
-def guess_ends(names: Sequence[str], by_name: bool = False) -> tuple[str, str] | None:
-    """The two columns that are obviously an edge's ends, by their names, or because there are no others."""
-    lowered = {name.strip().lower().replace(" ", "_"): name for name in reversed(names)}
-    for source, target in ENDS:
-        if source in lowered and target in lowered:
-            return lowered[source], lowered[target]
-    return (names[0], names[1]) if len(names) == 2 and not by_name else None
 
 
 def without_point(values: pa.ChunkedArray) -> pa.ChunkedArray | None:
@@ -60,6 +27,18 @@ def without_point(values: pa.ChunkedArray) -> pa.ChunkedArray | None:
         if not pc.all(pc.or_(pc.match_substring_regex(text, r"^-?\d+\.0+$"), pc.equal(text, ""))).as_py():
             return None
     return pc.replace_substring_regex(text, r"\.0+$", "")
+
+
+def in_own_type(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Text of a file as whole numbers, where all of it is written as those are: 12, but neither 007 nor 1e3."""
+    if not is_text(values.type) or not pc.all(pc.match_substring_regex(values[:1000], WHOLE)).as_py():
+        return values
+    return values.cast(pa.int64()) if pc.all(pc.match_substring_regex(values, WHOLE)).as_py() else values
+
+
+def own_values(ids: pa.ChunkedArray) -> list[Any]:
+    """Ids as Python has them: integers, or text."""
+    return ids.to_pylist() if pa.types.is_integer(ids.type) else strings(ids).tolist()
 
 
 def as_ids(values: pa.ChunkedArray) -> pa.Array:
@@ -75,6 +54,45 @@ def share_among(values: pa.ChunkedArray, ids: pa.Array) -> float:
     """How many of the cells (of at most 10,000) are among ids, from 0 to 1."""
     rows = np.linspace(0, len(values) - 1, min(len(values), SAMPLE)).astype(np.int64)
     return float(pc.mean(pc.is_in(as_ids(values.take(pa.array(rows))), ids).cast(pa.int8())).as_py() or 0.0)
+
+
+def hold_by_chance(values: pa.ChunkedArray, ids: pa.Array) -> bool:
+    """Whether other numbers would be ids just as well: whole numbers in a row, as rows are often numbered.
+
+    Every number of the column is moved by a few steps; a step is what all of its numbers differ by. Where that makes
+    as many ids, the numbers need not be ids: items 1 to 50 are no users 1 to 50. Text that is no number tells.
+    """
+    cells = as_ids(pa.chunked_array([values.combine_chunks().unique()]))
+    cells = cells.filter(pc.not_equal(cells, ""))
+    numbers = _whole_numbers(cells)
+    if 2 * len(numbers) < len(cells):
+        return False
+    known = _whole_numbers(ids.unique())
+    inside = np.isin(numbers, known)
+    low, high = (numbers[inside].min(), numbers[inside].max()) if inside.any() else (0, 0)
+    numbers = numbers[
+        (low <= numbers) & (numbers <= high)
+    ]  # a few that stand for something else, such as 9999, are out
+    if len(numbers) < 2:
+        return True
+    step = np.gcd.reduce(np.diff(numbers))
+    share = float(np.isin(numbers, known).mean())
+    moved = np.concatenate([numbers + offset * step for offset in (-3, -2, -1, 1, 2, 3)])
+    usual = float(np.isin(moved[(low <= moved) & (moved <= high)], known).mean())
+    if share <= usual:
+        return True
+    # The chance that of so many numbers this share are ids is below exp(−evidence) (Chernoff).
+    usual = max(usual, 1e-9)
+    evidence = share * np.log(share / usual)
+    if share < 1:
+        evidence += (1 - share) * np.log((1 - share) / (1 - usual))
+    return bool(len(numbers) * evidence < SURE_NATS)
+
+
+def _whole_numbers(text: pa.Array) -> np.ndarray:
+    """Those of the texts that are whole numbers, sorted, each once."""
+    digits = text.filter(pc.match_substring_regex(text, "^-?[0-9]{1,17}$"))
+    return np.unique(digits.cast(pa.int64()).to_numpy(zero_copy_only=False))
 
 
 def node_order(ids: pa.ChunkedArray, column: str, report: Report) -> tuple[pa.Array, np.ndarray]:

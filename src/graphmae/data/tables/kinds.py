@@ -1,4 +1,4 @@
-"""What kind a column is: number, true or false, category, text, vector."""
+"""What kind a column is: number, true or false, category, text, bag, vector."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import pyarrow.compute as pc
 
 from . import notation
 from .cells import is_numeric, strings
-from .habits import NUMBERS_AMONG_TEXT, SOME_NUMBERS, first_reading
+from .habits import NUMBERS_AMONG_TEXT, SOME_NUMBERS, first_reading, is_text
 
-KINDS = ("number", "boolean", "category", "text", "vector", "ignore")
+KINDS = ("number", "boolean", "category", "text", "bag", "vector", "ignore")
 TRUE, FALSE = ("true", "yes", "y", "t", "1", "ja", "wahr"), ("false", "no", "n", "f", "0", "nein", "falsch")
 SHORT = 3  # words
 
@@ -23,7 +23,7 @@ def infer_kind(values: pa.ChunkedArray, missing: np.ndarray) -> tuple[str, str]:
     if pa.types.is_boolean(kind):
         return "boolean", ""
     if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
-        return "vector", ""
+        return ("bag" if _is_bag(values) else "vector"), ""
     if is_numeric(kind):
         return ("boolean" if _is_zero_or_one(values) else "number"), ""
     if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
@@ -31,8 +31,8 @@ def infer_kind(values: pa.ChunkedArray, missing: np.ndarray) -> tuple[str, str]:
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind) or pa.types.is_time(kind) or pa.types.is_duration(kind):
         return "number", ""
     shown = strings(values)[~missing]
-    distinct = np.unique(shown.astype(str)) if len(shown) < 200_000 else np.unique(shown[:200_000].astype(str))
-    lowered = {value.lower() for value in distinct[:20].tolist()}
+    distinct = set(shown[:200_000].tolist())  # an array of text has the width of its longest cell everywhere
+    lowered = {value.lower() for value in distinct} if len(distinct) <= 20 else set()
     if len(distinct) <= 20 and lowered <= {*TRUE, *FALSE} and lowered & {*TRUE} and lowered & {*FALSE}:
         return "boolean", ""
     reading = first_reading(values)
@@ -51,6 +51,14 @@ def infer_kind(values: pa.ChunkedArray, missing: np.ndarray) -> tuple[str, str]:
     if len(distinct) > 50 and len(distinct) > 0.9 * rows:
         return "ignore", "ignored: a different text in nearly every row, like a name or an id"
     return "category", why
+
+
+def _is_bag(values: pa.ChunkedArray) -> bool:
+    """Whether lists hold texts, or whole numbers and not as many in every row: things, not measurements."""
+    inner = values.type.value_type
+    lengths = pc.list_value_length(values).unique().drop_null()
+    is_vector = len(lengths.filter(pc.greater(lengths, 0))) < 2
+    return is_text(inner) or (pa.types.is_integer(inner) and not is_vector)
 
 
 def _is_zero_or_one(values: pa.ChunkedArray) -> bool:

@@ -15,7 +15,7 @@ import pyarrow.parquet
 
 from ...runtime.errors import DataError, InputError
 from ...runtime.files import as_path
-from ...runtime.untrusted import refuse_many, refuse_special, refuse_zip_bomb
+from ...runtime.untrusted import refuse_many, refuse_special, refuse_wide, refuse_zip_bomb
 from .nesting import is_nested_deep
 from .text import decoded, one_line, only_member, read_text
 
@@ -69,6 +69,7 @@ def read_table(
     """
     table = _from_file(source, as_written, headerless, note) if _is_path(source) else _from_memory(source)
     name = name_of(source, name)
+    refuse_wide(name, table.num_columns)
     table = in_usual_types(table)
     if twice := sorted(column for column, times in Counter(table.column_names).items() if times > 1):
         raise DataError(f"{name}: several columns are called {twice[0]!r}; rename them")
@@ -80,6 +81,16 @@ def read_table(
 def name_of(source: Any, otherwise: str = "the table") -> str:
     """How messages call a table."""
     return Path(source).name if _is_path(source) else otherwise
+
+
+def has_no_header(table: pa.Table) -> bool:
+    """Whether the names of the columns are ours, not the file's."""
+    return b"headerless" in (table.schema.metadata or {})
+
+
+def is_from_text(table: pa.Table) -> bool:
+    """Whether the table was read from text, where cells have no types."""
+    return b"separator" in (table.schema.metadata or {})
 
 
 def _is_path(source: Any) -> bool:
@@ -158,6 +169,7 @@ def _array(values: Any) -> pa.Array:
 def _parquet(path: Path) -> pa.Table:
     try:
         about = pyarrow.parquet.read_metadata(path)
+        refuse_wide(path.name, about.num_columns)
         refuse_many(path, about.num_rows * about.num_columns)
         return pyarrow.parquet.read_table(path, memory_map=True)
     except DataError:

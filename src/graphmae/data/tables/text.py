@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from ...runtime.errors import DataError
-from ...runtime.untrusted import open_gz, refuse_zip_bomb
+from ...runtime.untrusted import open_gz, refuse_wide, refuse_zip_bomb
 
 SEPARATORS = ("\t", "|", ";", ",", " ")  # the rarer in cells and headers, the earlier: 1,5 is in many a cell
 HEAD, MOST_HEAD, RECORDS = 1 << 18, 1 << 24, 200  # bytes looked at, at most, and lines the separator is judged by
@@ -74,7 +74,9 @@ def read_text(
         table = _parse(path, source, layout, kept)
     if layout.separator != ",":
         table = _with_doubtful_as_written(path, source, layout, table)
-    return table.replace_schema_metadata({"separator": layout.separator})
+    return table.replace_schema_metadata(
+        {"separator": layout.separator, **({} if layout.has_header else {"headerless": "1"})}
+    )
 
 
 def contents(path: Path) -> bytes:
@@ -185,6 +187,7 @@ def _layout(path: Path, text: str, is_cut: bool, headerless: bool | None) -> Lay
         before += 1
     if before == len(lines):
         raise DataError(f"{path} is empty")
+    refuse_wide(path.name, 1 + max(map(lines[before].count, SEPARATORS[:-1])))
     suffix = Path(re.sub(r"\.(gz|zip)$", "", str(path).lower())).suffix
     stated = re.fullmatch(r'"?sep=(.)"?', lines[before].strip("\ufeff"))  # Excel's own way to say it
     if stated and before + 1 < len(lines):

@@ -14,6 +14,8 @@ import pyarrow.parquet
 from ...runtime.errors import InputError
 from ...runtime.files import replacing
 
+MOST_BYTES = 1 << 30  # of ids in an .npz
+
 
 def write_rows(
     out: Path,
@@ -41,8 +43,7 @@ def write_rows(
         elif out.suffix == ".npz":
             arrays: dict[str, Any] = {"embeddings": z}
             if ids is not None:
-                found = ids.to_numpy(zero_copy_only=False)
-                arrays["ids"] = found.astype(str) if found.dtype == object else found
+                arrays["ids"] = _as_array(ids)
             np.savez(partial, **arrays)
         elif out.suffix == ".csv" and ids is None:
             np.savetxt(partial, z, delimiter=",", fmt="%.9g")
@@ -52,6 +53,19 @@ def write_rows(
                 name: pa.array(np.ascontiguousarray(z[:, i]), from_pandas=bool(beside)) for i, name in enumerate(names)
             }
             _write(pa.table(columns), partial)
+
+
+def _as_array(ids: pa.ChunkedArray) -> np.ndarray:
+    """Ids as NumPy has them; of text, every one takes the memory of the longest."""
+    found = ids.to_numpy(zero_copy_only=False)
+    if found.dtype != object:
+        return np.asarray(found)
+    longest = max(map(len, map(str, found)), default=0)
+    if 4 * longest * len(found) > MOST_BYTES:
+        raise InputError(
+            f"an id has {longest:,} characters, and in .npz all would take as many; write .csv or .parquet"
+        )
+    return np.asarray(found.astype(str))
 
 
 def write_table(table: pa.Table, out: Path) -> None:

@@ -211,7 +211,7 @@ def test_ids_keep_leading_zeros_and_words_that_look_missing(tmp_path: Path) -> N
 def test_an_edge_list_alone_has_structural_features(tmp_path: Path) -> None:
     (tmp_path / "e.txt").write_text("# a comment\n1 2\n2 3\n3 1\n3 4\n")
     graph = from_edges(tmp_path / "e.txt", quiet=True)
-    assert graph.graphs[0].x.shape == (4, 5) and [v.as_py() for v in graph.ids] == ["1", "2", "3", "4"]
+    assert graph.graphs[0].x.shape == (4, 5) and [v.as_py() for v in graph.ids] == [1, 2, 3, 4]
     again = from_edges(tmp_path / "e.txt", treatment=graph.treatment, quiet=True)
     assert torch.equal(again.graphs[0].x, graph.graphs[0].x)
 
@@ -238,9 +238,9 @@ def test_a_first_line_that_is_an_edge_is_no_header(tmp_path: Path) -> None:
     (tmp_path / "once.csv").write_text("ann,bob\ncat,dan\n")
     nodes = {"id": ["ann", "bob", "cat", "dan"], "age": [1, 2, 3, 4]}
     assert made(nodes, tmp_path / "once.csv").graphs[0].num_edges == 2 * 2 + 4
-    (tmp_path / "named.csv").write_text("writer,reader\nann,bob\ncat,dan\n")
+    (tmp_path / "named.csv").write_text("author,critic\nann,bob\ncat,dan\n")
     said = made(nodes, tmp_path / "named.csv").report.lines()
-    assert any("first line was taken as the header ('writer', 'reader')" in line for line in said)
+    assert any("first line was taken as the header ('author', 'critic')" in line for line in said)
 
 
 def test_cells_that_mean_nothing_to_the_model_are_said_or_refused() -> None:

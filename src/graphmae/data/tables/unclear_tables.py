@@ -1,0 +1,102 @@
+"""Tables that are not the nodes and the edges of one graph: what is said about them, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ...runtime.errors import DataError
+from .cells import as_text
+from .column_names import are_two_sets, guess_ends, guess_id, is_called_id
+from .reading import name_of
+
+
+def refuse_same_tables(
+    nodes: Any, table: pa.Table | None, listed: Sequence[Any], tables: Sequence[pa.Table | None], is_clear: bool
+) -> None:
+    """Refuse one table as two. The node table may be the edge table too where it `is_clear` which columns are ends."""
+    given: list[tuple[Any, pa.Table]] = []
+    if table is not None and not is_clear:
+        given.append((nodes, table))
+    for origin, edges in zip(listed, tables, strict=True):
+        if edges is None:
+            continue
+        for other, before in given:
+            if _are_same(origin, edges, other, before):
+                if before is table:
+                    raise DataError(
+                        f"{name_of(origin, 'the edge table')} has the same rows as the node table. Give a table with "
+                        "one row per edge. If the rows name other rows of this table, say with --source and --target "
+                        "which columns do"
+                    )
+                names = dict.fromkeys(name_of(each, "an edge table") for each in (other, origin))
+                raise DataError(f"{' and '.join(names)}: the same edges are given twice; give them once")
+        given.append((origin, edges))
+
+
+def _are_same(origin: Any, table: pa.Table, other_origin: Any, other: pa.Table) -> bool:
+    if origin is other_origin:
+        return True
+    if isinstance(origin, str | Path) and isinstance(other_origin, str | Path) and Path(origin).samefile(other_origin):
+        return True
+    if table.column_names != other.column_names or table.num_rows != other.num_rows:
+        return False
+    if any(pa.types.is_nested(column.type) for column in table.columns):
+        return table.equals(other)
+    return all(as_text(one).equals(as_text(two)) for one, two in zip(table.columns, other.columns, strict=True))
+
+
+def refuse_second_node_table(nodes: str, node_table: pa.Table, unclear: Sequence[tuple[str, pa.Table]]) -> None:
+    """Say what to do with two kinds of nodes, where one of the edge tables in doubt has a row per thing."""
+    if guess_ends(node_table.column_names):
+        return  # the tables may be in the wrong order
+    own = guess_id(node_table.column_names) or node_table.column_names[0]
+    for other, table in unclear:
+        called = next((name for name in table.column_names if is_called_id(name)), None)
+        if called is None or guess_ends(table.column_names) or not _has_a_row_per_value(table.column(called)):
+            continue
+        raise DataError(
+            f"{other} looks like a second node table (another {called!r} in every row), and a graph has one. Stack "
+            "both into one table with a column 'kind' and ids that differ: "
+            f"pandas.concat([a.assign(kind='a', id='a-' + a[{own!r}].astype(str)), "
+            f"b.assign(kind='b', id='b-' + b[{called!r}].astype(str))]), a and b being {nodes} and {other}. "
+            f"Write these ids into the edge table too, and give the two tables. If {other} holds edges, say with "
+            "--source and --target which columns are their ends"
+        )
+
+
+def _has_a_row_per_value(values: pa.ChunkedArray) -> bool:
+    return len(values) > 1 and pc.count_distinct(values).as_py() == len(values)
+
+
+def doubt(table: pa.Table, ends: tuple[str, str], id_name: str, nodes: str) -> str:
+    """The question about two columns that may be the ends of edges, or whose numbers are ids by chance."""
+    source, target = ends
+    whose = f"are ids in {nodes}" if id_name else "are in both columns"
+    text = (
+        f"are {source!r} and {target!r} the two ends of an edge? Their numbers {whose}, but nearly any whole numbers "
+        f"would be, and their names do not settle it. If they are: --source {source} --target {target}"
+    )
+    if are_two_sets(source, target) and not id_name:
+        return (
+            f"{text}. If they are of two sets, give every node an id of its own, such as 'a-5' and 'b-5', so that two "
+            "nodes with the same number are not taken for one"
+        )
+    if not id_name:
+        return text
+    values = next((n for n in table.column_names if n not in ends and not is_called_id(n)), None)
+    column = (
+        f"table.pivot_table(index={source!r}, columns={target!r}, values={values!r}).add_prefix('{target} ')"
+        if values
+        else f"table.groupby({source!r})[{target!r}].agg(list)"
+    )
+    return (
+        f"{text}. If this is a long table, with several rows per node and one for every {target!r}, make columns of "
+        f"the node table of it, with pandas: nodes.join({column}, on={id_name!r}). If {target!r} are things of "
+        f"another kind (users and items), make them nodes too: one node table with both, ids that differ, and a column "
+        "'kind'"
+    )
