@@ -48,7 +48,7 @@ def check_output(command: str, out: str | Path | None, *inputs: Any) -> None:
     model; the tables of a run and the files of a graph on disk are inputs.
     """
     if out is not None:
-        check_out(out, OUT_FORMATS[command], _files_read(inputs, Path(out)))
+        check_out(out, OUT_FORMATS[command], _files_read(inputs, as_path(out, "out")))
 
 
 def _files_read(inputs: Sequence[Any], out: Path) -> Iterator[str | Path]:
