@@ -117,6 +117,14 @@ def test_a_recipe_that_is_changed_in_python_loses_the_figure(own: dict[str, Any]
     assert gm.recipe(edited).published is None
 
 
+def test_an_edited_dictionary_with_further_changes_loads_without_the_figure() -> None:
+    """It was refused: the figure was taken away, and an empty one left in its place."""
+    base = gm.recipe("graph/mutag").to_dict()
+    base["train"]["epochs"] = 3
+    assert gm.recipe(base, "train.batch_size=16").published is None
+    assert gm.recipe(gm.recipe("graph/mutag").to_dict(), "train.workers=1").published is not None
+
+
 def test_a_figure_that_is_given_with_the_change_is_shown() -> None:
     """Who writes a figure for other settings into a recipe, or with --set, means it."""
     made = gm.recipe("node/cora", "mask.rate=0.6", "published.mean=83.0", "published.source=mine")

@@ -10,7 +10,7 @@ import re
 import tomllib
 import typing
 from collections.abc import Iterable, Mapping
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +46,9 @@ def load(source: str | Path | Mapping[str, Any], overrides: Iterable[str] = ()) 
         raw = _read(path)
     raw, changes = _extended(raw), assigned(overrides)
     if changes and "published" in raw:  # the number belongs to the recipe as it was before the changes
-        raw["published"] = parse(raw, name).to_dict().get("published", {})
+        figure = parse(raw, name).published
+        del raw["published"]
+        raw |= {"published": asdict(figure)} if figure is not None else {}
     return parse(merge(raw, changes), name)
 
 
