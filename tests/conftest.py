@@ -16,7 +16,7 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
-from graphmae.registry import _REGISTRIES
+from graphmae.registry import _REGISTRIES, IMPORTED
 from graphmae.runtime.compiled import limit_threads
 
 # Started in the background or under nohup, some signals are ignored, and every process below inherits that.
@@ -59,9 +59,10 @@ def isolated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def registered_for_one_test() -> Iterator[None]:
-    """Parts that a test registers are gone after it, so that the next one may take the same names."""
+    """Parts that a test registers, and files it imports, are gone after it: the next one may take the same names."""
     before = {kind: set(registry._parts) for kind, registry in _REGISTRIES.items()}
     yield
+    IMPORTED.clear()
     for kind, registry in _REGISTRIES.items():
         for name in set(registry._parts) - before.get(kind, set()):
             if not registry._parts[name].__module__.startswith("graphmae."):  # ours may only just have been imported

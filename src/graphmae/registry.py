@@ -135,7 +135,7 @@ def find_registry(kind: str) -> Registry[Any]:
 
 def _takes_any_keyword(part: Callable[..., Any]) -> bool:
     """Whether a part hands on `**kwargs`, as PyG's models do. Torch's own constructor has them only to refuse them."""
-    if isinstance(part, type) and inspect.unwrap(part.__init__).__qualname__ == "Module.__init__":  # type: ignore[misc]
+    if getattr(part, "has_no_constructor", False):
         return False
     return any(p.kind is p.VAR_KEYWORD for p in inspect.signature(part).parameters.values())
 
@@ -174,6 +174,9 @@ def _remember_arguments(cls: type, name: str) -> None:
     """Let instances of `cls` keep their constructor arguments, defaults included."""
     original = cls.__init__  # type: ignore[misc]
     signature = inspect.signature(original)
+    if "has_no_constructor" not in vars(cls):
+        owner = next(base for base in cls.__mro__ if "__init__" in vars(base))
+        cls.has_no_constructor = owner.__module__ == "torch.nn.modules.module"  # type: ignore[attr-defined]
 
     @functools.wraps(original)
     def init(self: Any, *args: Any, **kwargs: Any) -> None:

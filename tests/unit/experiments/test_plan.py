@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 import shlex
+import subprocess
+import sys
 from typing import Any
 
-import pytest
 import torch
 
 import graphmae as gm
 from graphmae import config, data
 from graphmae.experiments import plan as planning
-from graphmae.experiments.pretrain import build
-from graphmae.training.measuring import measure
 
 CPU = torch.device("cpu")
 SMALL = ["encoder.hidden_channels=16", "encoder.heads=2", "train.epochs=30"]
@@ -23,16 +22,27 @@ def graph_of(nodes: int) -> Any:
     return data.load("synthetic", num_nodes=nodes, num_words=64)
 
 
-def test_memory_told_from_a_part_is_within_a_factor_of_two(monkeypatch: pytest.MonkeyPatch) -> None:
-    recipe = config.load("default", ["encoder.hidden_channels=256", "encoder.heads=4"])
-    dataset = graph_of(12_000)
-    monkeypatch.setattr(planning, "PART_NODES", 4_000)
-    model = build(recipe, dataset)
-    told = planning.estimated_full(recipe, model, dataset, dataset, CPU, 1 << 40)
-    assert told.source == "a part's steps"
-    took = measure(build(recipe, dataset), dataset, recipe.train, CPU)
-    assert took.nodes == 12_000
-    assert 0.5 * took.bytes < told.bytes < 2 * took.bytes, (told.bytes / 2**20, took.bytes / 2**20)
+MEASURE = """
+import torch
+from graphmae import config, data
+from graphmae.experiments import plan
+from graphmae.experiments.pretrain import build
+from graphmae.training.measuring import measure
+
+recipe = config.load("default", ["encoder.hidden_channels=256", "encoder.heads=4"])
+dataset = data.load("synthetic", num_nodes=12_000, num_words=64)
+plan.PART_NODES, cpu = 4_000, torch.device("cpu")
+told = plan.estimated_full(recipe, build(recipe, dataset), dataset, dataset, cpu, 1 << 40)
+took = measure(build(recipe, dataset), dataset, recipe.train, cpu)
+assert told.source == "a part's steps" and took.nodes == 12_000
+print(told.bytes / took.bytes)
+"""
+
+
+def test_memory_told_from_a_part_is_within_a_factor_of_two() -> None:
+    """In a process of its own: memory that earlier tests have freed would be taken again, and not seen."""
+    done = subprocess.run([sys.executable, "-c", MEASURE], capture_output=True, text=True, check=True)
+    assert 0.5 < float(done.stdout) < 2, done.stdout
 
 
 def test_a_graph_that_fits_is_trained_whole_and_one_that_does_not_by_mini_batches() -> None:
