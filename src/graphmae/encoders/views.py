@@ -16,6 +16,7 @@ from torch.nn import functional as F
 
 from .. import kernels
 from ..data.tables.structure import NAMES, structural_features
+from ..runtime.compiled import one_thread
 from ..runtime.errors import ConfigError, unknown
 from ..runtime.resting import resting_copy
 from ..runtime.seed import preserved_randomness
@@ -102,6 +103,7 @@ class Views(nn.Module):
         return sum(self.widths)
 
     @classmethod
+    @one_thread()  # LAPACK's directions are rounded in another way with another number of threads
     @torch.no_grad()
     def fit(
         cls, graphs: Sequence[Data], learned_channels: int, names: Sequence[str] = VIEWS, width: int = 256

@@ -22,6 +22,17 @@ except ImportError:  # slower, and nothing else
     njit = None
 
 
+def _start_numba() -> None:
+    """Let numba begin here, not in the middle of a training: it sets how many threads OpenMP has, which torch's
+    products share, and with another number they are rounded in another way."""
+    threads = torch.get_num_threads()
+    get_num_threads()
+    if torch.get_num_threads() != threads:
+        torch.set_num_threads(threads)
+
+
+if njit is not None:
+    _start_numba()
 _is_forked = False
 
 
