@@ -145,7 +145,7 @@ def usual_schema(schema: pa.Schema) -> pa.Schema:
 
 
 def _usual_type(kind: pa.DataType) -> pa.DataType:
-    if pa.types.is_string_view(kind):
+    if str(kind) == "string_view":
         return pa.string()
     if pa.types.is_float16(kind):
         return pa.float32()
