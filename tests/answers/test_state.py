@@ -172,3 +172,18 @@ def test_a_model_of_molecules_is_left_as_it_is() -> None:
     assert [smiles for smiles, *_ in gm.similar(model, texts, "CCO", 2)]
     assert snapshot(model) == before
     assert torch.equal(rows, gm.embed(model.eval(), texts))
+
+
+@pytest.mark.parametrize("how", ["inference mode", "compiled encoder", "compiled model"])
+def test_models_as_services_have_them_are_embedded_with(how: str) -> None:
+    """A model loaded in inference mode, or compiled, ended in a traceback."""
+    torch.manual_seed(0)
+    graph = gm.data.load("synthetic", num_nodes=60).graphs[0]
+    width = graph.num_features
+    with torch.inference_mode(how == "inference mode"):
+        model = gm.GraphMAE(gm.encoders.GAT(width, hidden_channels=8), gm.decoders.GAT(8, width))
+    want = gm.embed(model.encoder, graph)
+    if how == "compiled encoder":
+        model.encoder = torch.compile(model.encoder, backend="eager")
+    given = torch.compile(model, backend="eager") if how == "compiled model" else model
+    assert torch.equal(gm.embed(given, graph), want)

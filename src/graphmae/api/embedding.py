@@ -60,6 +60,7 @@ def embed(
     if level not in LEVELS:
         raise InputError(unknown("level", level, LEVELS))
     opened = model if isinstance(model, nn.Module) else load(model)
+    opened = getattr(opened, "_orig_mod", opened)  # of a compiled model, the model
     encoder = opened.reader if isinstance(opened, Method) else opened
     inputs = opened.inputs if isinstance(opened, Method) else {}
     dataset = open_dataset(data, data_root, columns, inputs, strict)

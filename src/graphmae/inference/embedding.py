@@ -52,6 +52,9 @@ def embed_graph(
         encoder = with_every_layer(encoder)[0] if reading.layers == "all" else encoder
         edges = kernels.edges_of(data, used)
         rows = kernels.encode(encoder, data.x.to(used), edges)
+        if rows.dim() != 2 or len(rows) != len(data.x):
+            shape = tuple(rows.shape)
+            raise ConfigError(f"{type(encoder).__name__} gives {shape} for {len(data.x)} nodes, not a row for each")
         if reading.smooth:
             rows = rows + propagated(rows, edges, reading.smooth)
         rows = (F.normalize(rows) if reading.l2 else rows).cpu()

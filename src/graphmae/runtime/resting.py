@@ -26,7 +26,7 @@ def resting_copy(module: M, device: torch.device | str | None = None) -> M:
     >>> resting_copy(layer).training, layer.training
     (False, True)
     """
-    copy = _copy_structure(module, {}, {})
+    copy = _copy_structure(getattr(module, "_orig_mod", module), {}, {})  # of a compiled module, what was compiled
     if device is not None:
         copy.to(device)
     return copy
@@ -45,7 +45,7 @@ def _copy_structure(module: M, modules: dict[int, nn.Module], weights: dict[int,
     copy._buffers = dict(module._buffers)
     copy._parameters = {name: _share(weight, weights) for name, weight in module._parameters.items()}
     copy._modules = {
-        name: None if child is None else _copy_structure(child, modules, weights)
+        name: None if child is None else _copy_structure(getattr(child, "_orig_mod", child), modules, weights)
         for name, child in module._modules.items()
     }
     return copy
@@ -56,5 +56,6 @@ def _share(weight: Tensor | None, weights: dict[int, nn.Parameter]) -> nn.Parame
     if weight is None or is_lazy(weight):
         return weight  # type: ignore[return-value]
     if id(weight) not in weights:
-        weights[id(weight)] = nn.Parameter(weight.detach(), requires_grad=weight.requires_grad)
+        learns = weight.requires_grad and not weight.is_inference()
+        weights[id(weight)] = nn.Parameter(weight.detach(), requires_grad=learns)
     return weights[id(weight)]

@@ -133,6 +133,8 @@ def set_ignored(names: Sequence[str]) -> str:
 
 def _as_numbers(y: np.ndarray) -> np.ndarray | None:
     if y.dtype == object:
+        if any(isinstance(value, str | bytes) for value in y):  # an array of texts is as wide as the longest
+            return None
         y = np.asarray(y.tolist())
     if y.dtype.kind in "mM":
         return np.where(np.isnat(y), np.nan, y.astype(np.int64).astype(np.float64))
