@@ -128,15 +128,70 @@ def test_two_node_tables_are_told_what_to_do(tmp_path: Path) -> None:
     assert pairs_of(from_tables(nodes.drop(columns=["user_id", "item_id"]), edges, quiet=True)) == pairs_in(edges)
 
 
-def test_an_edge_list_of_two_sets_is_asked_about(tmp_path: Path) -> None:
-    """`pretrain ratings.csv` with two columns: item 5 and user 5 became one node."""
+@pytest.mark.parametrize("names", ["user_id,item_id", "userId,movieId", "user,item"])
+@pytest.mark.parametrize("more", [{}, {"rating": 5}, {"rating": 5, "timestamp": 10**9}])
+def test_an_edge_list_of_two_sets_is_asked_about(
+    names: str, more: dict[str, int], caplog: pytest.LogCaptureFixture
+) -> None:
+    """`pretrain ratings.csv`: item 5 and user 5 became one node, and our question led to it."""
     rng = np.random.default_rng(1)
-    ratings = Frame(rng.integers(90, size=(400, 2)), columns=["user_id", "item_id"])
-    (path,) = write(tmp_path, ratings=ratings)
-    refused([path], "two sets", "--source user_id --target item_id")
-    apart = ratings.assign(item_id=ratings["item_id"] + 1000)
-    assert pairs_of(from_tables(None, apart, quiet=True)) == pairs_in(apart)
-    assert pairs_of(from_tables(None, ratings, source="user_id", target="item_id", quiet=True)) == pairs_in(ratings)
+    one, other = names.split(",")
+    ratings = Frame(rng.integers(90, size=(400, 2)), columns=[one, other])
+    for name, most in more.items():
+        ratings[name] = rng.integers(1, most, size=400)
+    with pytest.raises(InputError, match="ids of two sets, and 88 ids are in both") as refusal:
+        from_tables(None, ratings, quiet=True)
+    assert "--source" not in str(refusal.value)
+    line = str(refusal.value).split("with pandas: ")[1].split(". Use")[0]
+    apart = eval(line, {"table": ratings})  # the line that is shown is pandas that runs
+    graph = from_tables(None, apart, quiet=True)
+    assert len(graph.ids) == 178 and pairs_of(graph) == pairs_in(apart[["source", "target"]])
+    with caplog.at_level("WARNING", logger="graphmae"):  # said so, it is done, and not in silence
+        said = from_tables(None, ratings, source=one, target=other)
+    assert pairs_of(said) == pairs_in(ratings) and "ids of two sets" in caplog.text
+    further = ratings.assign(**{other: ratings[other] + 1000})
+    caplog.clear()
+    from_tables(None, further, source=one, target=other)
+    assert pairs_of(from_tables(None, further[[one, other]])) == pairs_in(further) and "two sets" not in caplog.text
+
+
+def test_two_sets_that_were_said_are_a_warning_beside_a_node_table(caplog: pytest.LogCaptureFixture) -> None:
+    """`pretrain users.csv ratings.csv --source user_id --target item_id`: trained, with no word."""
+    nodes, edges = users_and_edges()
+    rated = edges.set_axis(["user_id", "item_id"], axis=1)
+    with caplog.at_level("WARNING", logger="graphmae"):
+        from_tables(nodes, rated, source="user_id", target="item_id")
+    assert "ids of two sets" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "names",
+    ["paper_id,cited_paper_id", "user_id,follows_user_id", "user_id,followed_user_id", "user_id,followed_id",
+     "id,neighbor", "id,cited_id", "author,coauthor", "category_id,parent_category_id", "employee_id,reports_to",
+     "product_id,related_product_id", "winner_id,loser_id", "inviter_id,invitee_id", "referrer_id,referred_id",
+     "mentor,mentee", "person_id,knows_id", "i,j"],
+)  # fmt: skip
+def test_names_of_one_set_are_taken(names: str) -> None:
+    """ "are 'paper_id' and 'cited_paper_id' the two ends of an edge? … their names do not settle it": they do."""
+    nodes, edges = users_and_edges()
+    edges = edges.set_axis(names.split(","), axis=1)
+    further = edges.assign(distance=np.arange(len(edges)) % 90)
+    own = nodes.rename(columns={"id": names.split(",")[0]}) if "_id," in names else nodes
+    for table in (edges, further, further[["distance", *edges.columns]]):
+        assert pairs_of(from_tables(nodes, table, quiet=True)) == pairs_in(edges)
+        assert pairs_of(from_tables(own, table, quiet=True)) == pairs_in(edges)
+
+
+@pytest.mark.parametrize("names", ["user_id,rated", "user_id,user_group_id", "product_id,speed", "user_id,follows"])
+def test_names_that_may_be_of_something_else_are_asked_about(names: str) -> None:
+    """Guards against names of one set that take a count, a mark or a group for a node."""
+    nodes, edges = users_and_edges()
+    table = edges.set_axis(names.split(","), axis=1).assign(day=np.arange(len(edges)) % 90)
+    with pytest.raises(InputError, match="--source"):
+        from_tables(nodes, table, quiet=True)
+    categories = edges.set_axis(["category_id", "parent_category_id"], axis=1)
+    with pytest.raises(InputError, match="--source"):  # of other nodes than these
+        from_tables(nodes.rename(columns={"id": "product_id"}), categories, quiet=True)
 
 
 @pytest.mark.skipif(not CHINOOK.is_file(), reason="the data archive is not here")
