@@ -76,7 +76,12 @@ def test_a_long_feature_table_is_explained(tmp_path: Path) -> None:
     said = refused(paths, "features.csv", "long table", "--source node_id --target feature_id", "pandas")
     line = said.split("with pandas: ")[1].split(". If ")[0]
     wide = eval(line, {"nodes": nodes, "table": features})  # the line that is shown is pandas that runs
-    assert len(wide) == len(nodes) and wide.shape[1] > nodes.shape[1]
+    assert len(wide) == len(nodes) and "agg(list)" in line  # one value in every row tells no two features apart
+    features["value"] = rng.integers(1, 9, size=500)
+    paths = write(tmp_path, users=nodes, features=features, edges=edges)
+    line = refused(paths, "long table").split("with pandas: ")[1].split(". If ")[0]
+    wide = eval(line, {"nodes": nodes, "table": features})
+    assert len(wide) == len(nodes) and wide.shape[1] > 90 and (wide == 0).any().any()
 
 
 def test_items_are_not_users_of_the_same_number(tmp_path: Path) -> None:
@@ -192,6 +197,43 @@ def test_names_that_may_be_of_something_else_are_asked_about(names: str) -> None
     categories = edges.set_axis(["category_id", "parent_category_id"], axis=1)
     with pytest.raises(InputError, match="--source"):  # of other nodes than these
         from_tables(nodes.rename(columns={"id": "product_id"}), categories, quiet=True)
+
+
+@pytest.mark.parametrize(("ids_from", "edges_from", "line"), [(0, 1, "-= 1"), (1, 0, "+= 1")])
+def test_edges_that_count_from_another_number_are_a_warning(
+    ids_from: int, edges_from: int, line: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Ids 0 to 119 and edges 1 to 120: every edge joined the wrong nodes, with one line of information."""
+    nodes, edges = users_and_edges()
+    edges.iloc[0] = [0, 119]
+    nodes["id"] += ids_from
+    with caplog.at_level("WARNING", logger="graphmae"):
+        from_tables(nodes, edges + edges_from)
+    assert f"edges count from {edges_from}, all of them join the wrong nodes" in caplog.text and line in caplog.text
+    caplog.clear()
+    from_tables(nodes, edges + ids_from)
+    missing = edges[(edges != 0).all(axis=1)] + edges_from  # one end more is unknown, or the other side is named
+    for more in ([5000, 7], [ids_from, 119 + ids_from]):
+        table = pandas.concat([missing, Frame([more, [120 * edges_from, 7]], columns=edges.columns)])
+        from_tables(nodes, table)
+    assert "wrong nodes" not in caplog.text
+
+
+@pytest.mark.parametrize("more", [{}, {"rating": 5}, {"rating": 200}])
+def test_stacked_nodes_of_two_kinds_settle_the_ends(more: dict[str, int]) -> None:
+    """Users and items in one table with a column 'kind', as we advise: the same question again."""
+    rng = np.random.default_rng(0)
+    nodes = Frame({"id": range(1, 421), "kind": ["user"] * 300 + ["item"] * 120, "age": rng.normal(size=420)})
+    edges = Frame({"user_id": rng.integers(1, 301, 900), "item_id": rng.integers(301, 421, 900)})
+    rated = edges.assign(**{name: rng.integers(1, most, 900) for name, most in more.items()})
+    for table in (rated, rated[rated.columns[::-1]]):
+        assert pairs_of(from_tables(nodes, table, quiet=True)) == pairs_in(edges)
+    for doubtful in (nodes.drop(columns="kind"), nodes.assign(kind=rng.permutation(nodes["kind"]))):
+        with pytest.raises(InputError, match="--source user_id --target item_id"):
+            from_tables(doubtful, rated, quiet=True)
+    few = nodes.assign(kind=["user"] * 418 + ["item"] * 2)  # one kind at nearly all nodes tells nothing
+    with pytest.raises(InputError, match="--source"):
+        from_tables(few, edges.assign(item_id=420).iloc[:5], quiet=True)
 
 
 @pytest.mark.skipif(not CHINOOK.is_file(), reason="the data archive is not here")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -19,7 +20,7 @@ from .column_names import (
     words_of,
 )
 from .habits import is_text
-from .identity import MOST_UNKNOWN, as_ids, hold_by_chance, share_among
+from .identity import MOST_UNKNOWN, SURE_NATS, as_ids, hold_by_chance, share_among
 from .reading import has_no_header
 from .report import Report, some
 
@@ -34,6 +35,7 @@ class Nodes:
     table: str
     id_name: str
     ids: pa.Array
+    rows: pa.Table
 
     @property
     def things(self) -> set[str]:
@@ -94,11 +96,18 @@ def find_ends(
                     report.note(f"{name}: edges go from {named[0]!r} to {named[1]!r}, the columns that hold ids")
                 return named
             names = named
-        found = _pointing_at(table, nodes.ids, asked, [c for c in holding if holding[c] >= 1 - MOST_UNKNOWN])
+        sure = [c for c in holding if holding[c] >= 1 - MOST_UNKNOWN]
+        found = _pointing_at(table, nodes.ids, asked, sure)
+        called = [c for c in sure if is_called_id(c)]
+        pair = (called[0], called[1]) if len(called) == 2 and not any(asked) else found
+        if pair is not None and not any(asked) and (kind := _kind_apart(table, pair, nodes)):
+            report.note(f"{name}: edges go from {pair[0]!r} to {pair[1]!r}, between nodes that differ in {kind!r}")
+            return pair
         if found is not None:
             if any(hold_by_chance(table.column(column), nodes.ids) for column in found if column not in asked):
-                pair = names if names and set(names) <= set(holding) else found
-                report.problem(unclear_tables.doubt(table, pair, nodes.id_name, nodes.table), name)
+                if names and set(names) <= set(holding):
+                    pair = names
+                report.problem(unclear_tables.doubt(table, pair or found, nodes.id_name, nodes.table), name)
             elif is_further:
                 report.warn(f"{name}: edges go from {found[0]!r} to {found[1]!r}, as these columns hold ids of nodes")
             else:
@@ -130,6 +139,27 @@ def _are_rows_of_things(table: pa.Table, names: tuple[str, str]) -> bool:
     first, second = (table.column(name) for name in names)
     is_unique = pc.count_distinct(first).as_py() == len(first) > 1
     return is_called_id(names[0]) and is_unique and share_among(second, as_ids(first)) == 0
+
+
+def _kind_apart(table: pa.Table, ends: tuple[str, str], nodes: Nodes) -> str:
+    """A column of the node table with two values, one at all sources and the other at all targets; "" for none.
+
+    Columns of numbers that are ids by chance seldom do that: as many as there are different ends would have to.
+    """
+    rows = [pc.index_in(as_ids(table.column(end)).unique(), nodes.ids).drop_null() for end in ends]
+    for name, values in zip(nodes.rows.column_names, nodes.rows.columns, strict=True):
+        if pa.types.is_nested(values.type) or pc.count_distinct(values[:200]).as_py() > 2:
+            continue
+        cells = values.combine_chunks()
+        if len(cells.unique()) != 2:
+            continue
+        found = [cells.take(each).unique() for each in rows]
+        if [len(each) for each in found] != [1, 1] or found[0].equals(found[1]):
+            continue
+        shares = [pc.mean(pc.is_in(cells, each).cast(pa.int8())).as_py() for each in found]
+        if -sum(len(each) * math.log(share) for each, share in zip(rows, shares, strict=True)) >= SURE_NATS:
+            return name
+    return ""
 
 
 def _ids_of_two_sets(table: pa.Table) -> tuple[str, str] | None:

@@ -99,9 +99,11 @@ def doubt(table: pa.Table, ends: tuple[str, str], id_name: str, nodes: str) -> s
     if not id_name:
         return text
     values = next((n for n in table.column_names if n not in ends and not is_called_id(n)), None)
+    is_told_apart = values is not None and pc.count_distinct(table.column(values)).as_py() > 1
     column = (
-        f"table.pivot_table(index={source!r}, columns={target!r}, values={values!r}).add_prefix('{target} ')"
-        if values
+        f"table.pivot_table(index={source!r}, columns={target!r}, values={values!r}, fill_value=0)"
+        f".add_prefix('{target} ')"
+        if is_told_apart
         else f"table.groupby({source!r})[{target!r}].agg(list)"
     )
     return (
