@@ -76,7 +76,12 @@ def test_a_long_feature_table_is_explained(tmp_path: Path) -> None:
     said = refused(paths, "features.csv", "long table", "--source node_id --target feature_id", "pandas")
     line = said.split("with pandas: ")[1].split(". If ")[0]
     wide = eval(line, {"nodes": nodes, "table": features})  # the line that is shown is pandas that runs
-    assert len(wide) == len(nodes) and wide.shape[1] > nodes.shape[1]
+    assert len(wide) == len(nodes) and "agg(list)" in line  # one value in every row tells no two features apart
+    features["value"] = rng.integers(1, 9, size=500)
+    paths = write(tmp_path, users=nodes, features=features, edges=edges)
+    line = refused(paths, "long table").split("with pandas: ")[1].split(". If ")[0]
+    wide = eval(line, {"nodes": nodes, "table": features})
+    assert len(wide) == len(nodes) and wide.shape[1] > 90 and (wide == 0).any().any()
 
 
 def test_items_are_not_users_of_the_same_number(tmp_path: Path) -> None:
@@ -128,15 +133,107 @@ def test_two_node_tables_are_told_what_to_do(tmp_path: Path) -> None:
     assert pairs_of(from_tables(nodes.drop(columns=["user_id", "item_id"]), edges, quiet=True)) == pairs_in(edges)
 
 
-def test_an_edge_list_of_two_sets_is_asked_about(tmp_path: Path) -> None:
-    """`pretrain ratings.csv` with two columns: item 5 and user 5 became one node."""
+@pytest.mark.parametrize("names", ["user_id,item_id", "userId,movieId", "user,item"])
+@pytest.mark.parametrize("more", [{}, {"rating": 5}, {"rating": 5, "timestamp": 10**9}])
+def test_an_edge_list_of_two_sets_is_asked_about(
+    names: str, more: dict[str, int], caplog: pytest.LogCaptureFixture
+) -> None:
+    """`pretrain ratings.csv`: item 5 and user 5 became one node, and our question led to it."""
     rng = np.random.default_rng(1)
-    ratings = Frame(rng.integers(90, size=(400, 2)), columns=["user_id", "item_id"])
-    (path,) = write(tmp_path, ratings=ratings)
-    refused([path], "two sets", "--source user_id --target item_id")
-    apart = ratings.assign(item_id=ratings["item_id"] + 1000)
-    assert pairs_of(from_tables(None, apart, quiet=True)) == pairs_in(apart)
-    assert pairs_of(from_tables(None, ratings, source="user_id", target="item_id", quiet=True)) == pairs_in(ratings)
+    one, other = names.split(",")
+    ratings = Frame(rng.integers(90, size=(400, 2)), columns=[one, other])
+    for name, most in more.items():
+        ratings[name] = rng.integers(1, most, size=400)
+    with pytest.raises(InputError, match="ids of two sets, and 88 ids are in both") as refusal:
+        from_tables(None, ratings, quiet=True)
+    assert "--source" not in str(refusal.value)
+    line = str(refusal.value).split("with pandas: ")[1].split(". Use")[0]
+    apart = eval(line, {"table": ratings})  # the line that is shown is pandas that runs
+    graph = from_tables(None, apart, quiet=True)
+    assert len(graph.ids) == 178 and pairs_of(graph) == pairs_in(apart[["source", "target"]])
+    with caplog.at_level("WARNING", logger="graphmae"):  # said so, it is done, and not in silence
+        said = from_tables(None, ratings, source=one, target=other)
+    assert pairs_of(said) == pairs_in(ratings) and "ids of two sets" in caplog.text
+    further = ratings.assign(**{other: ratings[other] + 1000})
+    caplog.clear()
+    from_tables(None, further, source=one, target=other)
+    assert pairs_of(from_tables(None, further[[one, other]])) == pairs_in(further) and "two sets" not in caplog.text
+
+
+def test_two_sets_that_were_said_are_a_warning_beside_a_node_table(caplog: pytest.LogCaptureFixture) -> None:
+    """`pretrain users.csv ratings.csv --source user_id --target item_id`: trained, with no word."""
+    nodes, edges = users_and_edges()
+    rated = edges.set_axis(["user_id", "item_id"], axis=1)
+    with caplog.at_level("WARNING", logger="graphmae"):
+        from_tables(nodes, rated, source="user_id", target="item_id")
+    assert "ids of two sets" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "names",
+    ["paper_id,cited_paper_id", "user_id,follows_user_id", "user_id,followed_user_id", "user_id,followed_id",
+     "id,neighbor", "id,cited_id", "author,coauthor", "category_id,parent_category_id", "employee_id,reports_to",
+     "product_id,related_product_id", "winner_id,loser_id", "inviter_id,invitee_id", "referrer_id,referred_id",
+     "mentor,mentee", "person_id,knows_id", "i,j"],
+)  # fmt: skip
+def test_names_of_one_set_are_taken(names: str) -> None:
+    """ "are 'paper_id' and 'cited_paper_id' the two ends of an edge? … their names do not settle it": they do."""
+    nodes, edges = users_and_edges()
+    edges = edges.set_axis(names.split(","), axis=1)
+    further = edges.assign(distance=np.arange(len(edges)) % 90)
+    own = nodes.rename(columns={"id": names.split(",")[0]}) if "_id," in names else nodes
+    for table in (edges, further, further[["distance", *edges.columns]]):
+        assert pairs_of(from_tables(nodes, table, quiet=True)) == pairs_in(edges)
+        assert pairs_of(from_tables(own, table, quiet=True)) == pairs_in(edges)
+
+
+@pytest.mark.parametrize("names", ["user_id,rated", "user_id,user_group_id", "product_id,speed", "user_id,follows"])
+def test_names_that_may_be_of_something_else_are_asked_about(names: str) -> None:
+    """Guards against names of one set that take a count, a mark or a group for a node."""
+    nodes, edges = users_and_edges()
+    table = edges.set_axis(names.split(","), axis=1).assign(day=np.arange(len(edges)) % 90)
+    with pytest.raises(InputError, match="--source"):
+        from_tables(nodes, table, quiet=True)
+    categories = edges.set_axis(["category_id", "parent_category_id"], axis=1)
+    with pytest.raises(InputError, match="--source"):  # of other nodes than these
+        from_tables(nodes.rename(columns={"id": "product_id"}), categories, quiet=True)
+
+
+@pytest.mark.parametrize(("ids_from", "edges_from", "line"), [(0, 1, "-= 1"), (1, 0, "+= 1")])
+def test_edges_that_count_from_another_number_are_a_warning(
+    ids_from: int, edges_from: int, line: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Ids 0 to 119 and edges 1 to 120: every edge joined the wrong nodes, with one line of information."""
+    nodes, edges = users_and_edges()
+    edges.iloc[0] = [0, 119]
+    nodes["id"] += ids_from
+    with caplog.at_level("WARNING", logger="graphmae"):
+        from_tables(nodes, edges + edges_from)
+    assert f"edges count from {edges_from}, all of them join the wrong nodes" in caplog.text and line in caplog.text
+    caplog.clear()
+    from_tables(nodes, edges + ids_from)
+    missing = edges[(edges != 0).all(axis=1)] + edges_from  # one end more is unknown, or the other side is named
+    for more in ([5000, 7], [ids_from, 119 + ids_from]):
+        table = pandas.concat([missing, Frame([more, [120 * edges_from, 7]], columns=edges.columns)])
+        from_tables(nodes, table)
+    assert "wrong nodes" not in caplog.text
+
+
+@pytest.mark.parametrize("more", [{}, {"rating": 5}, {"rating": 200}])
+def test_stacked_nodes_of_two_kinds_settle_the_ends(more: dict[str, int]) -> None:
+    """Users and items in one table with a column 'kind', as we advise: the same question again."""
+    rng = np.random.default_rng(0)
+    nodes = Frame({"id": range(1, 421), "kind": ["user"] * 300 + ["item"] * 120, "age": rng.normal(size=420)})
+    edges = Frame({"user_id": rng.integers(1, 301, 900), "item_id": rng.integers(301, 421, 900)})
+    rated = edges.assign(**{name: rng.integers(1, most, 900) for name, most in more.items()})
+    for table in (rated, rated[rated.columns[::-1]]):
+        assert pairs_of(from_tables(nodes, table, quiet=True)) == pairs_in(edges)
+    for doubtful in (nodes.drop(columns="kind"), nodes.assign(kind=rng.permutation(nodes["kind"]))):
+        with pytest.raises(InputError, match="--source user_id --target item_id"):
+            from_tables(doubtful, rated, quiet=True)
+    few = nodes.assign(kind=["user"] * 418 + ["item"] * 2)  # one kind at nearly all nodes tells nothing
+    with pytest.raises(InputError, match="--source"):
+        from_tables(few, edges.assign(item_id=420).iloc[:5], quiet=True)
 
 
 @pytest.mark.skipif(not CHINOOK.is_file(), reason="the data archive is not here")

@@ -142,6 +142,22 @@ def test_an_account_number_is_no_feature(tmp_path: Path) -> None:
     assert found.id_name == "new_id" and "id" not in {column.name for column in found.columns}
 
 
+def test_numbers_of_accounts_are_no_features_and_quantities_are() -> None:
+    """`account_number`, another in every row, was a standardised feature, and account_id was not."""
+    numbers = np.random.default_rng(0).choice(10**9, ROWS, replace=False)
+    accounts = (
+        "account_number accountNumber account_no customer_nr user_number student_number ssn iban isbn phone_number"
+    )
+    amounts = "population views salary year page_number number number_of_users no_of_rooms code_lines"
+    nodes = nodes_with(**dict.fromkeys([*accounts.split(), *amounts.split()], numbers))
+    graph = from_tables(nodes, EDGES, quiet=True)
+    assert {column.name for column in graph.columns} == {"age", *amounts.split()}
+    said = "\n".join(graph.report.lines())
+    assert said.count("called an id, and another number in every row") == len(accounts.split())
+    often = nodes_with(account_number=numbers // 10**8)
+    assert column_of(from_tables(often, EDGES, quiet=True), "account_number").kind != "ignore"
+
+
 @pytest.mark.parametrize("make", [list, tuple])
 def test_a_list_of_frames_is_taken_like_a_tuple(make: Any) -> None:
     """`gm.pretrain("auto", [nodes, edges])`: "a list must hold PyG Data alone, not DataFrame"."""

@@ -53,9 +53,35 @@ def test_the_row_that_counts_is_the_one_asked_for() -> None:
     assert len(gm.embed(model, (NODES, EDGES), columns={"duplicates": "last"})) == 4
 
 
-def test_a_long_table_as_the_node_table_is_explained() -> None:
-    """ "141,092 rows repeat an id (first: '0', '0', '0')": no word that this is a long table."""
+@pytest.mark.parametrize("is_constant", [False, True])
+def test_a_long_table_as_the_node_table_is_explained(is_constant: bool, caplog: pytest.LogCaptureFixture) -> None:
+    """A row per node and feature: "take the first with --duplicates first" would have left nearly all of it out."""
     rng = np.random.default_rng(0)
-    long = pandas.DataFrame({"id": rng.integers(4, size=90), "feature": range(90), "value": rng.integers(9, size=90)})
-    with pytest.raises(InputError, match=r"may be a long table.*pivot_table"):
-        from_tables(long, EDGES.replace(3754, 0), quiet=True)
+    long = pandas.DataFrame({"id": np.arange(90) % 4, "feature": np.arange(90) // 4})
+    long["value"] = 1 if is_constant else rng.integers(9, size=90)
+    edges = EDGES.replace(3754, 0)
+    with pytest.raises(InputError, match="may be a long table") as refusal:
+        from_tables(long, edges, quiet=True)
+    text = str(refusal.value)
+    assert "--duplicates" not in text and ("agg(list)" in text) == is_constant
+    wide = eval(text.split("with pandas: ")[1], {"table": long})  # the line that is shown is pandas that runs
+    assert len(from_tables(wide, edges, quiet=True).ids) == len(wide) == 4
+    with caplog.at_level("WARNING", logger="graphmae"):
+        from_tables(long, edges, duplicates="first")
+    assert "more than half of the table is left out" in caplog.text
+    caplog.clear()
+    from_tables(NODES, EDGES, duplicates="first")
+    assert not caplog.text
+
+
+def test_one_node_and_one_edge_are_said_in_the_singular(caplog: pytest.LogCaptureFixture) -> None:
+    """ "1 features (100% filled)", "1 node … from their features alone", "1 edge of 41 … name nodes that are not …"."""
+    nodes = pandas.DataFrame({"id": range(21), "age": range(21)})
+    edges = pandas.DataFrame({"source": [*range(19)] * 2, "target": [*range(1, 20)] * 2})
+    edges.loc[len(edges)] = [0, 99]
+    said = "\n".join(from_tables(nodes, edges, quiet=True).report.lines())
+    assert "1 node has no edges: embedded from its features" in said
+    assert "1 edge of 39 in the edge table names a node that is not in the node table" in said
+    with caplog.at_level("INFO", logger="graphmae"):
+        gm.pretrain("auto", (nodes, edges), overrides=["train.epochs=1"], progress=False)
+    assert ", 1 feature (" in caplog.text

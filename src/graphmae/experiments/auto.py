@@ -17,6 +17,7 @@ from ..config import Recipe
 from ..data import REGISTRY, NodeDataset
 from ..data.facts import facts_of_graph
 from ..data.open import is_named, open_dataset, section_of
+from ..data.tables.report import count
 from ..encoders import VIEWS, neighbours_say
 from ..runtime.errors import InputError
 
@@ -152,8 +153,9 @@ def choose(dataset: NodeDataset) -> tuple[dict[str, Any], list[str]]:
     """(sections of a recipe that differ from the default one, what was chosen and why, a line each)."""
     facts, said = facts_of_graph(dataset), neighbours_say(dataset.pretrain_graphs()[0])
     lines = [
-        f"{dataset.name}: {facts.nodes:,} nodes with {facts.mean_degree:.1f} neighbours, {facts.features:,} features "
-        f"({facts.density:.0%} filled); neighbours' features tell {said:.0%} of what a node's own tell of each other",
+        f"{dataset.name}: {count(facts.nodes, 'node')} with {facts.mean_degree:.1f} neighbours, "
+        f"{count(facts.features, 'feature')} ({facts.density:.0%} filled); "
+        f"neighbours' features tell {said:.0%} of what a node's own tell of each other",
     ]
 
     def note(settings: str, why: str) -> None:

@@ -107,7 +107,7 @@ def test_labels_splits_and_a_graph_in_memory(tmp_path: Path) -> None:
 def test_ids_that_are_wrong_are_named(tmp_path: Path) -> None:
     paths = tables(tmp_path, ["a", "b", "c"], [(0, 1), (1, 2)])
     pa.parquet.write_table(pa.table({"source": ["a", "b"], "target": ["b", "zz"]}), tmp_path / "unknown.parquet")
-    with pytest.raises(DataError, match=r"1 edge of 2 in unknown.parquet name nodes .* the right columns"):
+    with pytest.raises(DataError, match=r"1 edge of 2 in unknown.parquet names a node .* the right columns"):
         gm.store([paths[0], str(tmp_path / "unknown.parquet")], tmp_path / "store")
     pa.parquet.write_table(pa.table({"id": ["a", "b", "a"], "x": [1.0, 2.0, 3.0]}), tmp_path / "twice.parquet")
     with pytest.raises(DataError, match="row 3 repeats the id"):

@@ -24,7 +24,7 @@ from ..compressed import CompressedGraph
 from ..dataset import Dataset
 from ..tables.column_names import guess_ends
 from ..tables.habits import is_text
-from ..tables.identity import MOST_UNKNOWN
+from ..tables.identity import MOST_UNKNOWN, unknown_ends
 from ..tables.report import Report, count
 from .dataset import StoredGraph
 from .keys import RowOf, keys_of
@@ -214,7 +214,7 @@ class _Edges:
     def check(self, name: str, report: Report) -> None:
         report.note(f"{name}: {count(self.read, 'edge')}")
         if self.unknown:
-            text = f"{count(self.unknown, 'edge')} of {self.read:,} in {name} name nodes that are not in the node table"
+            text = unknown_ends(self.unknown, self.read, name)
             if self.unknown > MOST_UNKNOWN * self.read:
                 raise DataError(f"{text}. Are --id, --source and --target the right columns?")
             report.repair(f"{text}; those edges were left out")

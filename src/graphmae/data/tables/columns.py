@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from ...runtime.errors import DataError, unknown
 from . import words
 from .cells import as_text, floats, folded, is_missing, is_numeric, strings
-from .column_names import words_of
+from .column_names import is_called_number_of_thing
 from .dates import DAY, MONTH
 from .habits import NOTATIONS, Habits, is_text, reading_of
 from .kinds import FALSE, KINDS, TRUE, infer_kind
@@ -282,7 +282,7 @@ def _fit_words(name: str, kind: str, values: pa.ChunkedArray, missing: np.ndarra
 
 def _is_another_id(name: str, values: pa.ChunkedArray, missing: np.ndarray) -> bool:
     """Whether a column of whole numbers is called an id, and has another one in every row."""
-    if not {"id", "uid", "uuid", "guid"} & {*words_of(name)[:1], *words_of(name)[-1:]}:
+    if not is_called_number_of_thing(name):
         return False
     numbers = floats(values)[~missing]
     is_whole = bool(np.isfinite(numbers).all() and (numbers == np.rint(numbers)).all())

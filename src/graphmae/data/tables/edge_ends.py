@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -9,9 +10,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from . import unclear_tables
-from .column_names import are_plain, guess_ends, have_another_meaning, is_called_id, words_of
+from .column_names import (
+    are_plain,
+    are_two_sets,
+    guess_ends,
+    guess_related_ends,
+    have_another_meaning,
+    is_called_id,
+    words_of,
+)
 from .habits import is_text
-from .identity import MOST_UNKNOWN, as_ids, hold_by_chance, share_among
+from .identity import MOST_UNKNOWN, SURE_NATS, as_ids, hold_by_chance, share_among
 from .reading import has_no_header
 from .report import Report, some
 
@@ -26,6 +35,7 @@ class Nodes:
     table: str
     id_name: str
     ids: pa.Array
+    rows: pa.Table
 
     @property
     def things(self) -> set[str]:
@@ -52,11 +62,18 @@ def find_ends(
         report.problem(f"--source and --target are the same column, {names[0]!r}", name)
         return names
     if names is not None and all(asked):
+        if mixed := _numbers_in_both(table, names):
+            report.warn(f"{name}: {unclear_tables.tell_two_sets(names, mixed)}")
         return names
+    if nodes is None and is_alone and not any(asked) and not ends_of_training(before, table.column_names):
+        two_sets = _ids_of_two_sets(table)
+        if two_sets is not None and not guess_ends(table.column_names):
+            report.problem(unclear_tables.tell_two_sets(two_sets, _numbers_in_both(table, two_sets)), name)
+            return two_sets
     if nodes is None and is_alone and names is not None and not guess_ends(table.column_names):
         if _are_rows_of_things(table, names):
             names = None
-        elif _mix_two_sets(table, names):
+        elif not guess_related_ends(names, "") and _mix_two_sets(table, names):
             report.problem(unclear_tables.doubt(table, names, "", report.name), name)
         if names is not None:
             return names
@@ -66,8 +83,11 @@ def find_ends(
             for column, values in zip(table.column_names, table.columns, strict=True)
             if may_be_ids(values)
         }
-        named = ends_of_training(before, table.column_names) or guess_ends(
-            [c for c in holding if holding[c] >= NAMED], nodes.things, True
+        likely = [c for c in holding if holding[c] >= NAMED]
+        named = (
+            ends_of_training(before, table.column_names)
+            or guess_ends(likely, nodes.things, True)
+            or guess_related_ends(likely, nodes.id_name)
         )
         if named and all(holding.get(column, 0) >= NAMED for column in named) and not any(asked):
             is_guess = is_further and has_no_header(table) and hold_by_chance(table.column(named[0]), nodes.ids)
@@ -76,11 +96,18 @@ def find_ends(
                     report.note(f"{name}: edges go from {named[0]!r} to {named[1]!r}, the columns that hold ids")
                 return named
             names = named
-        found = _pointing_at(table, nodes.ids, asked, [c for c in holding if holding[c] >= 1 - MOST_UNKNOWN])
+        sure = [c for c in holding if holding[c] >= 1 - MOST_UNKNOWN]
+        found = _pointing_at(table, nodes.ids, asked, sure)
+        called = [c for c in sure if is_called_id(c)]
+        pair = (called[0], called[1]) if len(called) == 2 and not any(asked) else found
+        if pair is not None and not any(asked) and (kind := _kind_apart(table, pair, nodes)):
+            report.note(f"{name}: edges go from {pair[0]!r} to {pair[1]!r}, between nodes that differ in {kind!r}")
+            return pair
         if found is not None:
             if any(hold_by_chance(table.column(column), nodes.ids) for column in found if column not in asked):
-                pair = names if names and set(names) <= set(holding) else found
-                report.problem(unclear_tables.doubt(table, pair, nodes.id_name, nodes.table), name)
+                if names and set(names) <= set(holding):
+                    pair = names
+                report.problem(unclear_tables.doubt(table, pair or found, nodes.id_name, nodes.table), name)
             elif is_further:
                 report.warn(f"{name}: edges go from {found[0]!r} to {found[1]!r}, as these columns hold ids of nodes")
             else:
@@ -112,6 +139,45 @@ def _are_rows_of_things(table: pa.Table, names: tuple[str, str]) -> bool:
     first, second = (table.column(name) for name in names)
     is_unique = pc.count_distinct(first).as_py() == len(first) > 1
     return is_called_id(names[0]) and is_unique and share_among(second, as_ids(first)) == 0
+
+
+def _kind_apart(table: pa.Table, ends: tuple[str, str], nodes: Nodes) -> str:
+    """A column of the node table with two values, one at all sources and the other at all targets; "" for none.
+
+    Columns of numbers that are ids by chance seldom do that: as many as there are different ends would have to.
+    """
+    rows = [pc.index_in(as_ids(table.column(end)).unique(), nodes.ids).drop_null() for end in ends]
+    for name, values in zip(nodes.rows.column_names, nodes.rows.columns, strict=True):
+        if pa.types.is_nested(values.type) or pc.count_distinct(values[:200]).as_py() > 2:
+            continue
+        cells = values.combine_chunks()
+        if len(cells.unique()) != 2:
+            continue
+        found = [cells.take(each).unique() for each in rows]
+        if [len(each) for each in found] != [1, 1] or found[0].equals(found[1]):
+            continue
+        shares = [pc.mean(pc.is_in(cells, each).cast(pa.int8())).as_py() for each in found]
+        if -sum(len(each) * math.log(share) for each, share in zip(rows, shares, strict=True)) >= SURE_NATS:
+            return name
+    return ""
+
+
+def _ids_of_two_sets(table: pa.Table) -> tuple[str, str] | None:
+    """The two columns that are called ids, if only two are, of two sets, and some of their ids are the same."""
+    called = [
+        n for n, values in zip(table.column_names, table.columns, strict=True) if is_called_id(n) and may_be_ids(values)
+    ]
+    pair = (called[0], called[1]) if len(called) == 2 else None
+    return pair if pair is not None and _numbers_in_both(table, pair) else None
+
+
+def _numbers_in_both(table: pa.Table, names: tuple[str, str]) -> int:
+    """How many ids are in both columns, though the names say that the columns hold ids of two sets."""
+    if not are_two_sets(*names):
+        return 0
+    one, other = (as_ids(table.column(name)).unique() for name in names)
+    shared = pc.and_(pc.is_in(one, other), pc.not_equal(one, ""))
+    return int(pc.sum(shared).as_py() or 0)
 
 
 def _mix_two_sets(table: pa.Table, names: tuple[str, str]) -> bool:

@@ -222,5 +222,6 @@ def clean(joined: Joined, values: EdgeValues, nodes: int, directed: bool, name: 
         report.problem("there are no edges between two different nodes")
     edge_index = np.stack(np.divmod(once, nodes))
     if isolated := nodes - len(np.unique(edge_index)):
-        report.note(f"{count(isolated, 'node has', 'nodes have')} no edges: embedded from their features alone")
+        whose = "its" if isolated == 1 else "their"
+        report.note(f"{count(isolated, 'node has', 'nodes have')} no edges: embedded from {whose} features")
     return CleanEdges(edge_index, attributes, weight, time)

@@ -48,7 +48,7 @@ def read_tables(
     if table is not None:
         roles["id"] = roles["id"] or _id_column(table, likely, there, asked, before, report)
         ids = as_ids(table.column(roles["id"])) if roles["id"] in table.column_names else None
-    nodes_are = Nodes(report.name, roles["id"], ids) if ids is not None else None
+    nodes_are = Nodes(report.name, roles["id"], ids, table) if ids is not None and table is not None else None
     ends, unclear = [], []
     for number, (origin, each) in enumerate(zip(listed, tables, strict=True)):
         if each is None:

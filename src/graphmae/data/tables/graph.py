@@ -97,7 +97,7 @@ def from_tables(
     table, read = read_tables(nodes, listed, roles, (source, target), before, kinds or {}, report)
     given = _as_chunked(edge_tables.all_ends(read) if table is None else table.column(roles["id"]))
     ids, order = node_order(given, roles["id"] or "source and target", report)
-    ids, order = keep_one_row_per_id(ids, order, table, duplicates, report)
+    ids, order = keep_one_row_per_id(ids, order, table, duplicates, report, roles["id"])
     origin = f", id column {roles['id']!r}" if table is not None else ", those the edges name (an edge list alone)"
     report.note(f"{report.name}: {count(len(ids), 'node')}{origin}")
     encoded = _features(table, order, roles, kinds or {}, stored, private, report)

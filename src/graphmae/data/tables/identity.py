@@ -147,16 +147,44 @@ def edge_positions(
     column = [source, target][int((ends[0] >= 0)[unknown][0])]
     row = int(unknown.nonzero()[0][0])
     example = some([str(as_text(column.slice(row, 1))[0].as_py())]).replace("''", "an empty cell")
-    text = (
-        f"{count(lost, 'edge')} of {len(unknown):,} in {table} name nodes that are not in the node table "
-        f"(first: {example})"
-    )
+    text = f"{unknown_ends(lost, len(unknown), table)} (first: {example})"
+    shift = _shift(source, target, ids)
     if lost > MOST_UNKNOWN * len(unknown):
         known = some([str(value) for value in ids.slice(0, 3).to_pylist()])
         report.problem(
             f"{text}; ids there look like {known}. Are --id, --source and --target the right columns? "
-            "Nodes that are only in the edge table need a row in the node table, or leave that table out"
+            f"Nodes that are only in the edge table need a row in the node table, or leave that table out{shift}"
         )
+    elif shift:
+        report.warn(f"{text}; those edges were left out{shift}")
     else:
         report.repair(f"{text}; those edges were left out")
     return ends[:, ~unknown], ~unknown
+
+
+def unknown_ends(edges: int, of: int, table: str) -> str:
+    """'2 edges of 30 in e.csv name nodes that are not in the node table'."""
+    what = "names a node that is" if edges == 1 else "name nodes that are"
+    return f"{count(edges, 'edge')} of {of:,} in {table} {what} not in the node table"
+
+
+def _shift(source: pa.ChunkedArray, target: pa.ChunkedArray, ids: pa.Array) -> str:
+    """What to do where the ends count from 1 and the ids from 0, or the other way round; "" where they do not.
+
+    The ids are numbers in a row. The only end that is none of them is the next one, and the one at the other side is
+    never named.
+    """
+    known = _whole_numbers(ids)
+    if not len(known) or len(known) != len(ids) or known[0] not in (0, 1) or known[-1] - known[0] != len(known) - 1:
+        return ""
+    ends = pa.concat_arrays([as_ids(pa.chunked_array([side.combine_chunks().unique()])) for side in (source, target)])
+    named = _whole_numbers(ends)
+    first, last = int(known[0]), int(known[-1])
+    if not len(named) or named[0] != 1 - first or named[-1] != last + 1 - 2 * first:
+        return ""
+    sign = "-" if first == 0 else "+"
+    return (
+        f". The ids go from {first} to {last:,}, and the ends of edges from {named[0]} to {named[-1]:,}. If the edges "
+        f"count from {1 - first}, all of them join the wrong nodes. In that case, correct both columns, with pandas: "
+        f"edges[column] {sign}= 1"
+    )

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...runtime.errors import InputError, unknown
-from .cells import as_text
+from .cells import as_text, is_numeric
 from .identity import first_of_each
 from .report import Report, count, some
 
@@ -15,7 +15,7 @@ DUPLICATES = ("first", "last", "refuse")
 
 
 def keep_one_row_per_id(
-    ids: pa.Array, order: np.ndarray, table: pa.Table | None, duplicates: str, report: Report
+    ids: pa.Array, order: np.ndarray, table: pa.Table | None, duplicates: str, report: Report, id_name: str = ""
 ) -> tuple[pa.Array, np.ndarray]:
     """Every id once; rows that differ under one id are a problem, unless `duplicates` says which of them counts."""
     if duplicates not in DUPLICATES:
@@ -27,16 +27,23 @@ def keep_one_row_per_id(
         again = (~first).nonzero()[0]
         group = np.maximum.accumulate(np.where(first, np.arange(len(first)), 0))[again]
         differing, example = _differing_rows(table, order[group], order[again])
+        is_long = 2 * int(differing.sum()) > len(first)
         if differing.any() and duplicates == "refuse":
             place = int(differing.argmax())
+            advice = "Take the first or the last of them with --duplicates first or --duplicates last"
+            if is_long:
+                advice = _unfold(table, id_name)
             report.problem(
                 f"{count(int(differing.sum()), 'row repeats', 'rows repeat')} an id with other values (first: "
-                f"{ids[again[place]].as_py()!r}, {example}); every node needs one row. Take the first or the last of "
-                f"them with --duplicates first or --duplicates last{_long_table(table, differing, len(first))}"
+                f"{ids[again[place]].as_py()!r}, {example}); every node needs one row. {advice}"
             )
         elif differing.any():
             many = count(int(differing.sum()), "row repeats", "rows repeat")
-            report.repair(f"{many} an id with other values (first: {example}): the {duplicates} row of each id counts")
+            text = f"{many} an id with other values (first: {example}): the {duplicates} row of each id counts"
+            if is_long:
+                report.warn(f"{text}, and more than half of the table is left out. {_unfold(table, id_name)}")
+            else:
+                report.repair(text)
         if not differing.all():
             same = count(int((~differing).sum()), "row")
             report.repair(f"{same} repeated word for word left out, here and in what comes out")
@@ -64,12 +71,27 @@ def _differing_rows(table: pa.Table, one: np.ndarray, other: np.ndarray) -> tupl
     return differing, example
 
 
-def _long_table(table: pa.Table, differing: np.ndarray, rows: int) -> str:
+def _unfold(table: pa.Table, id_name: str) -> str:
     """What to do where most rows repeat an id: the table has a row for each thing known of a node."""
-    if 2 * differing.sum() < rows:
-        return ""
+    others = [name for name in table.column_names if name != id_name]
+    varying = [name for name in others if not _is_constant(table.column(name))]
+    if len(varying) == 1:
+        line = f"table.groupby({id_name!r})[{varying[0]!r}].agg(list).reset_index()"
+    elif len(varying) == 2 and is_numeric(table.column(varying[1]).type):
+        line = (
+            f"table.pivot_table(index={id_name!r}, columns={varying[0]!r}, values={varying[1]!r}, fill_value=0)"
+            f".add_prefix('{varying[0]} ').reset_index()"
+        )
+    else:
+        line = (
+            f"table.pivot_table(index={id_name!r}, columns=…, values=…, fill_value=0).reset_index(), of the columns "
+            f"{some(others, 6)}"
+        )
     return (
-        ". Most rows do, so this may be a long table, with several rows per node. Make one row per node of it first, "
-        "with pandas: table.pivot_table(index=…, columns=…, values=…).reset_index(), of the columns "
-        f"{some(table.column_names, 6)}"
+        "Most rows do, so this may be a long table, with several rows per node. Make one row per node of it first, "
+        f"with pandas: {line}"
     )
+
+
+def _is_constant(values: pa.ChunkedArray) -> bool:
+    return not pa.types.is_nested(values.type) and pc.count_distinct(values).as_py() < 2

@@ -11,8 +11,9 @@ import pyarrow.compute as pc
 
 from ...runtime.errors import DataError
 from .cells import as_text
-from .column_names import are_two_sets, guess_ends, guess_id, is_called_id
+from .column_names import ID_WORDS, guess_ends, guess_id, is_called_id, words_of
 from .reading import name_of
+from .report import count
 
 
 def refuse_same_tables(
@@ -73,6 +74,20 @@ def _has_a_row_per_value(values: pa.ChunkedArray) -> bool:
     return len(values) > 1 and pc.count_distinct(values).as_py() == len(values)
 
 
+def tell_two_sets(ends: tuple[str, str], shared: int) -> str:
+    """What to do with ids of two sets that are the same, so that nodes of both would be one."""
+    columns = []
+    for role, name in zip(("source", "target"), ends, strict=True):
+        thing = "-".join(word for word in words_of(name) if word not in ID_WORDS)
+        columns.append(f"{role}='{thing}-' + table[{name!r}].astype(str)")
+    return (
+        f"by their names, {ends[0]!r} and {ends[1]!r} are ids of two sets, and {count(shared, 'id is', 'ids are')} in "
+        "both columns, so nodes of both sets with the same id would be one node. Give every node an id of its own, "
+        f"with pandas: table.assign({', '.join(columns)}).drop(columns={[*ends]!r}). Use the same ids in the node "
+        "table, if there is one. If both columns hold ids of one set, call them source and target"
+    )
+
+
 def doubt(table: pa.Table, ends: tuple[str, str], id_name: str, nodes: str) -> str:
     """The question about two columns that may be the ends of edges, or whose numbers are ids by chance."""
     source, target = ends
@@ -81,17 +96,14 @@ def doubt(table: pa.Table, ends: tuple[str, str], id_name: str, nodes: str) -> s
         f"are {source!r} and {target!r} the two ends of an edge? Their numbers {whose}, but nearly any whole numbers "
         f"would be, and their names do not settle it. If they are: --source {source} --target {target}"
     )
-    if are_two_sets(source, target) and not id_name:
-        return (
-            f"{text}. If they are of two sets, give every node an id of its own, such as 'a-5' and 'b-5', so that two "
-            "nodes with the same number are not taken for one"
-        )
     if not id_name:
         return text
     values = next((n for n in table.column_names if n not in ends and not is_called_id(n)), None)
+    is_told_apart = values is not None and pc.count_distinct(table.column(values)).as_py() > 1
     column = (
-        f"table.pivot_table(index={source!r}, columns={target!r}, values={values!r}).add_prefix('{target} ')"
-        if values
+        f"table.pivot_table(index={source!r}, columns={target!r}, values={values!r}, fill_value=0)"
+        f".add_prefix('{target} ')"
+        if is_told_apart
         else f"table.groupby({source!r})[{target!r}].agg(list)"
     )
     return (

@@ -249,7 +249,7 @@ def test_nodes_only_in_the_edge_table(tmp_path: Path) -> None:
     nodes = "id,age\n" + "".join(f"{i},{i % 7}\n" for i in range(30))
     edges = "source,target\n" + "".join(f"{i},{(i + 1) % 30}\n" for i in range(30))
     graph = graph_of(tmp_path, nodes, edges + "5,999\n")
-    assert len(graph.graphs[0].x) == 30 and "1 edge of 31 in e.csv name nodes that are not in the node table" in said(
+    assert len(graph.graphs[0].x) == 30 and "1 edge of 31 in e.csv names a node that is not in the node table" in said(
         graph
     )
     with pytest.raises(DataError, match="need a row in the node table, or leave that table out"):
