@@ -94,6 +94,28 @@ def test_a_step_that_is_set_on_the_model_itself_runs() -> None:
     assert float(model(features("sparse"), edges())) == 42.0
 
 
+def test_a_class_that_is_changed_later_a_remask_or_a_hook_of_ones_own_is_not_passed_by() -> None:
+    """In a notebook `S.target = f` after the class was defined was ignored, as was another `remask.erase`."""
+
+    class Later(gm.GraphMAE):
+        pass
+
+    def make() -> gm.GraphMAE:
+        return Later(gm.encoders.GAT(WIDTH, hidden_channels=8), gm.decoders.GAT(8, WIDTH))
+
+    calls: list[str] = []
+    model = make()
+    assert "where it is needed" in model.route
+    model.decoder.register_forward_hook(lambda *_: calls.append("hook"))
+    model(features("sparse"), edges())
+    model = make()
+    model.remask.erase = lambda code, masked: calls.append("erase") or code  # type: ignore[method-assign, func-returns-value]
+    model(features("sparse"), edges())
+    Later.target = lambda self, x: calls.append("target") or x  # type: ignore[method-assign, func-returns-value]
+    make()(features("sparse"), edges())
+    assert calls == ["hook", "erase", "target"]
+
+
 METHOD_HOOKS = ("loss", "prepare", "after_step", "after_epoch", "encode")
 
 

@@ -125,6 +125,15 @@ def test_an_edited_dictionary_with_further_changes_loads_without_the_figure() ->
     assert gm.recipe(gm.recipe("graph/mutag").to_dict(), "train.deterministic=true").published is not None
 
 
+def test_a_copied_recipe_that_is_edited_has_no_figure(tmp_path: Path) -> None:
+    """`graphmae recipes copy`, another method in the file, and the table said "DGI, published 84.2 ± 0.4"."""
+    assert graphmae("recipes", "copy", "node/cora", "mine.toml", cwd=tmp_path).returncode == 0
+    file = tmp_path / "mine.toml"
+    assert gm.recipe(file).published is not None
+    file.write_text(file.read_text().replace("epochs = 1500", "epochs = 2"))
+    assert gm.recipe(file).published is None
+
+
 def test_a_figure_that_is_given_with_the_change_is_shown() -> None:
     """Who writes a figure for other settings into a recipe, or with --set, means it."""
     made = gm.recipe("node/cora", "mask.rate=0.6", "published.mean=83.0", "published.source=mine")

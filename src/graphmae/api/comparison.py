@@ -52,6 +52,7 @@ def compare(
         raise InputError("a report is written into the folder of the comparison: name one with out")
     if out is not None:
         check_folder(Path(out), "a comparison", (Path(out) / comparing.SETTINGS).is_file())
+    overrides = tuple(overrides)
     made, dataset = auto.recipe_for(data, recipe, overrides, columns, data_root)
     contest = comparing.compare(
         dataset,
@@ -62,6 +63,7 @@ def compare(
         links=links,
         own=own,
         imports=imports,
+        overrides=overrides,
         device=device,
         root=data_root,
         out=None if out is None else as_path(out, "out"),

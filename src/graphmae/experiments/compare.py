@@ -59,6 +59,7 @@ def compare(
     links: bool = True,
     own: bool = True,
     imports: Sequence[str] = (),
+    overrides: Sequence[str] = (),
     device: str | torch.device = "auto",
     root: str | Path | None = None,
     out: Path | None = None,
@@ -69,7 +70,8 @@ def compare(
     For each, `budget` settings are tried and the one best on validation is run with `seeds`. Of nodes, test labels take
     no part in that; of whole graphs, validation is the inner folds, which between them hold every graph. A method that
     works with one encoder alone (MVGRL) has that, as wide and deep. Without labels there is nothing to choose by, and
-    links alone are scored. What `out` already holds of the same comparison is not run again.
+    links alone are scored. `overrides`, which `base` has already, hold for every method. What `out` already holds of
+    the same comparison is not run again.
     """
     used, numbers = resolve_device(device), check_seeds(seeds)
     if budget < 1:
@@ -82,7 +84,7 @@ def compare(
         if not methods.learns_from(name, dataset.task):
             raise InputError(f"{name} is not for {dataset.name}: it learns from {methods.kinds_of_data(name)}")
     check_memory(dataset, base, used)
-    arena = _Arena(dataset, base, numbers, used, display, imports)
+    arena = _Arena(dataset, base, numbers, used, display, imports, overrides)
     if links and arena.has_links and (reason := arena.no_links()):
         logger.warning("links are left out: %s", reason)
         links = False
@@ -135,7 +137,9 @@ class _Arena:
         device: torch.device,
         display: Display,
         imports: Sequence[str],
+        overrides: Sequence[str] = (),
     ) -> None:
+        self.overrides = list(overrides)
         self.dataset, self.seeds, self.device, self.display = dataset, seeds, device, display
         self.imports, self._of_method = list(imports), cache(self._with_method)
         self.has_links = len(dataset.pretrain_graphs()) == 1
@@ -283,7 +287,10 @@ class _Arena:
 
     def _with_method(self, name: str) -> Recipe:
         needs = getattr(methods.REGISTRY.get(name), "needs_encoder", "")
-        return self.base.override(*([f"encoder.name={needs}"] if needs else []), f"method.name={name}")
+        parts = methods.REGISTRY.takes(name) & {"mask", "loss", "decoder"}
+        # What was asked for holds for every method; only what the recipe says gives way to a method's own parts.
+        asked = [text for text in self.overrides if text.partition(".")[0] in parts]
+        return self.base.override(*([f"encoder.name={needs}"] if needs else []), f"method.name={name}", *asked)
 
     def _pretrain(self, recipe: Recipe, dataset: Dataset, seed: int, label: str) -> Method:
         return pretraining.pretrain_once(recipe, dataset, seed, self.device, display=self.display, label=label)

@@ -14,6 +14,7 @@ from .grace import GRACE
 from .graphcl import GraphCL
 from .graphmae import GraphMAE
 from .graphmae2 import GraphMAE2
+from .graphmae_fast import remember_steps
 from .infograph import InfoGraph
 from .infomax import Infomax
 from .joint import Joint
@@ -22,6 +23,7 @@ from .mvgrl import MVGRL
 from .neighbourhood import NeighbourhoodMAE
 
 register, names = REGISTRY.register, REGISTRY.names
+remember_steps(GraphMAE)
 
 __all__ = [
     "BGRL",

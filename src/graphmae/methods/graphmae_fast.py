@@ -41,6 +41,7 @@ class Recordable:
     encoder: Any
     decoder: Any
     criterion: Any
+    remask: Any
     drop_edge: float
     mask_edges: bool
     has_fast_loss: ClassVar[bool] = False  # whether the steps are those of `GraphMAE`
@@ -84,11 +85,29 @@ def obstacle(model: GraphMAE | Recordable) -> str:
     """
     if not getattr(model.encoder, "takes_rows", False):
         return f"{type(model.encoder).__name__} computes all nodes"
-    draws = (model.mask, ("draw", "draw_in"))
-    for part, names in ((model, STEPS), (model.decoder, ("forward",)), (model.criterion, ("forward",)), draws):
+    drawn, erased = (model.mask, ("draw", "draw_in")), (model.remask, ("erase",))
+    for part, names in ((model, STEPS), (model.decoder, ("forward",)), (model.criterion, ("forward",)), drawn, erased):
         if changed := [name for name in names if name in vars(part)]:
             return f"{changed[0]} of {type(part).__name__} is replaced"
-    return "" if model.has_fast_loss else f"{type(model).__name__} has steps of its own"
+    if type(model.remask) is not masking.Remask:
+        return f"{type(model.remask).__name__} is a re-masking of one's own"
+    if not model.has_fast_loss or _changed_later(type(model)):
+        return f"{type(model).__name__} has steps of its own"
+    return ""
+
+
+_STOCK: dict[str, Any] = {}  # the steps of `GraphMAE`, as they were defined
+
+
+def remember_steps(stock: type) -> None:
+    """Keep the steps of `GraphMAE`: a class can be changed after it was defined, as in a notebook."""
+    _STOCK.update({name: getattr(stock, name) for name in STEPS})
+
+
+def _changed_later(kind: type) -> bool:
+    if kind.__dict__.get("has_fast_loss") and kind.__name__ != "GraphMAE":  # it says so itself
+        return False
+    return any(getattr(kind, name) is not step for name, step in _STOCK.items())
 
 
 def loss(model: GraphMAE, batch: Batch) -> Tensor:
@@ -187,6 +206,8 @@ def _decode(
         return model.decode(code, edge_index, scored), model.target(x)[scored]
     adj = kernels.adjacency(edge_index, x.size(0))
     whole, factor = model.decoder.out_channels == x.size(1), getattr(model.decoder, "factored", None)
+    if model.decoder._forward_hooks or model.decoder._forward_pre_hooks:  # they are for what `forward` gives
+        factor = None
     if whole and factor is not None and getattr(model.criterion, "takes_factored", False):
         bags, wide = bags_of(x), aligned(x)
         short = bags is not None or wide is not x

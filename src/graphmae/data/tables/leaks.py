@@ -66,7 +66,9 @@ def find_leaks(columns: Sequence[Column], x: np.ndarray, y: np.ndarray, label: s
     if len(labelled) < MIN_ROWS:
         return []
     x, y = x[labelled], y[labelled]
-    classes = np.unique(y.astype(str), return_inverse=True)[1]
+    texts = list(map(str, y))  # no array of texts, which is as wide as the longest
+    place = {text: number for number, text in enumerate(sorted(set(texts)))}
+    classes = np.array([place[text] for text in texts])
     if numbers is not None:
         numbers = numbers[labelled]
         classes = np.unique(numbers, return_inverse=True)[1]
