@@ -187,12 +187,12 @@ KEYS = {
 @pytest.mark.parametrize("kind", KEYS)
 def test_large_whole_numbers_that_are_close_together_are_told(kind: str, friends: pandas.DataFrame) -> None:
     """Keys near 2^60 were all 0, and the log said "standardised"."""
-    graph = gm.data.from_tables(people(key=KEYS[kind], size=np.arange(ROWS)), friends, quiet=True)
+    graph = gm.data.from_tables(people(moment=KEYS[kind], size=np.arange(ROWS)), friends, quiet=True)
     assert graph.feature_names == ["size"]
-    assert "ignored: numbers" in told(graph, "  key ") and "tell apart" in told(graph, "  key ")
+    assert "ignored: numbers" in told(graph, "  moment ") and "tell apart" in told(graph, "  moment ")
     apart = KEYS[kind] // 10**14 * 10**14 - np.arange(ROWS, dtype=KEYS[kind].dtype) * 10**14
-    found = gm.data.from_tables(people(key=apart), friends, quiet=True)
-    assert np.allclose(np.diff(feature(found, "key")), -np.sqrt(12) / ROWS, rtol=0.01)
+    found = gm.data.from_tables(people(moment=apart), friends, quiet=True)
+    assert np.allclose(np.diff(feature(found, "moment")), -np.sqrt(12) / ROWS, rtol=0.01)
 
 
 def test_tiny_numbers_are_standardised(friends: pandas.DataFrame) -> None:

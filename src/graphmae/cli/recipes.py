@@ -57,9 +57,9 @@ def copy(
         raise InputError(f"{file} exists already; nothing was written")
     if not file.parent.is_dir():
         raise InputError(f"{file.parent} is not a folder")
-    from .. import config
+    from .. import api
 
-    published = config.load(recipe).published
+    published = api.recipe(recipe).published
     if published is not None:  # it belongs to these settings, and not to those the copy will have
         text = text.replace("[published]\n", f'[published]\nsettings = "{published.settings}"\n', 1)
     file.write_text(text, encoding="utf-8")
