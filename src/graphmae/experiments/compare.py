@@ -288,9 +288,9 @@ class _Arena:
     def _with_method(self, name: str) -> Recipe:
         needs = getattr(methods.REGISTRY.get(name), "needs_encoder", "")
         parts = methods.REGISTRY.takes(name) & {"mask", "loss", "decoder"}
-        # What was asked for holds for every method; only what the recipe says gives way to a method's own parts.
-        asked = [text for text in self.overrides if text.partition(".")[0] in parts]
-        return self.base.override(*([f"encoder.name={needs}"] if needs else []), f"method.name={name}", *asked)
+        # A setting of the user holds for every method. A setting of the recipe gives way to a method's own parts.
+        part_settings = [text for text in self.overrides if text.partition(".")[0] in parts]
+        return self.base.override(*([f"encoder.name={needs}"] if needs else []), f"method.name={name}", *part_settings)
 
     def _pretrain(self, recipe: Recipe, dataset: Dataset, seed: int, label: str) -> Method:
         return pretraining.pretrain_once(recipe, dataset, seed, self.device, display=self.display, label=label)

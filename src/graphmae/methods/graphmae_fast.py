@@ -85,29 +85,36 @@ def obstacle(model: GraphMAE | Recordable) -> str:
     """
     if not getattr(model.encoder, "takes_rows", False):
         return f"{type(model.encoder).__name__} computes all nodes"
-    drawn, erased = (model.mask, ("draw", "draw_in")), (model.remask, ("erase",))
-    for part, names in ((model, STEPS), (model.decoder, ("forward",)), (model.criterion, ("forward",)), drawn, erased):
+    methods_used = (
+        (model, STEPS),
+        (model.mask, ("draw", "draw_in")),
+        (model.remask, ("erase",)),
+        (model.decoder, ("forward",)),
+        (model.criterion, ("forward",)),
+    )
+    for part, names in methods_used:
         if changed := [name for name in names if name in vars(part)]:
             return f"{changed[0]} of {type(part).__name__} is replaced"
     if type(model.remask) is not masking.Remask:
         return f"{type(model.remask).__name__} is a re-masking of one's own"
-    if not model.has_fast_loss or _changed_later(type(model)):
+    if not model.has_fast_loss or _has_changed_steps(type(model)):
         return f"{type(model).__name__} has steps of its own"
     return ""
 
 
-_STOCK: dict[str, Any] = {}  # the steps of `GraphMAE`, as they were defined
+_STOCK_STEPS: dict[type, dict[str, Any]] = {}  # `GraphMAE` → its steps as they were defined
 
 
 def remember_steps(stock: type) -> None:
     """Keep the steps of `GraphMAE`: a class can be changed after it was defined, as in a notebook."""
-    _STOCK.update({name: getattr(stock, name) for name in STEPS})
+    _STOCK_STEPS[stock] = {name: getattr(stock, name) for name in STEPS}
 
 
-def _changed_later(kind: type) -> bool:
-    if kind.__dict__.get("has_fast_loss") and kind.__name__ != "GraphMAE":  # it says so itself
+def _has_changed_steps(kind: type) -> bool:
+    """Whether a class has other steps than `GraphMAE` was defined with, and does not promise the fast loss itself."""
+    if "has_fast_loss" in vars(kind) and kind not in _STOCK_STEPS:
         return False
-    return any(getattr(kind, name) is not step for name, step in _STOCK.items())
+    return any(getattr(kind, name) is not step for steps in _STOCK_STEPS.values() for name, step in steps.items())
 
 
 def loss(model: GraphMAE, batch: Batch) -> Tensor:

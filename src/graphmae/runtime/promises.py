@@ -30,14 +30,13 @@ class Promising:
     def __init_subclass__(cls, **options: object) -> None:
         super().__init_subclass__(**options)
         for method, attributes in cls.promises.items():
-            if (defined := _places(cls, method)[:1]) == []:
-                continue
+            method_depths = _find_depths(cls, method)
             for name in attributes:
-                promised = _places(cls, name)
-                if promised and promised[0] > defined[0]:
-                    setattr(cls, name, cls.__mro__[promised[-1]].__dict__[name])
+                attribute_depths = _find_depths(cls, name)
+                if method_depths and attribute_depths and attribute_depths[0] > method_depths[0]:
+                    setattr(cls, name, cls.__mro__[attribute_depths[-1]].__dict__[name])
 
 
-def _places(cls: type, name: str) -> list[int]:
+def _find_depths(cls: type, name: str) -> list[int]:
     """Where in the order of base classes a name is defined, the nearest first."""
-    return [place for place, base in enumerate(cls.__mro__) if name in base.__dict__]
+    return [depth for depth, base in enumerate(cls.__mro__) if name in base.__dict__]

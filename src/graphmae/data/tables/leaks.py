@@ -67,8 +67,8 @@ def find_leaks(columns: Sequence[Column], x: np.ndarray, y: np.ndarray, label: s
         return []
     x, y = x[labelled], y[labelled]
     texts = list(map(str, y))  # no array of texts, which is as wide as the longest
-    place = {text: number for number, text in enumerate(sorted(set(texts)))}
-    classes = np.array([place[text] for text in texts])
+    class_numbers = {text: number for number, text in enumerate(sorted(set(texts)))}
+    classes = np.array([class_numbers[text] for text in texts])
     if numbers is not None:
         numbers = numbers[labelled]
         classes = np.unique(numbers, return_inverse=True)[1]
